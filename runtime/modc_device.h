@@ -7,6 +7,12 @@
  * packs; what the device has changed (training, statistics of layers) comes back before the host reads it. The runtime knows by two
  * numbers which side is ahead: a caller who writes to params.host himself calls MODEL_download first and MODEL_changed behind it.
  *
+ * note [training on a device]
+ * Gradients, states of the optimiser and averages lie in the device's memory alone; what schedules change, how many steps each
+ * parameter has had and states that are scalars (NAdam's mu_product) on the host, which makes the scalars of a step there, in double,
+ * and sends them with one copy: kernels read them from memory. Whether gradients are finite, and their norms, come back to the host, which
+ * decides as on a processor: a step waits for the backward in front of it.
+ *
  * note [streams]
  * A call of an entry starts work on the context's stream and returns. Pointers that it gets are the device's, and what they point to
  * must stay until the stream has passed. What only the device finds out (an index out of range) is told by MODEL_sync; until then
@@ -70,6 +76,14 @@ static inline struct modc_mirror *modc_mirror_of(const struct modc_params *param
                                           modc_key_pointer(2 * params->model->key_count));
 }
 
+/* In the block of gradients, in the device's memory: a number of each, behind which of them there are. */
+static inline double *modc_numbers_of(const struct modc_training *training)
+{
+    const size_t align = training->model->tensor_align, bytes = 8 * (size_t)training->model->gradient_count;
+
+    return (double *)(void *)((char *)training->present + (bytes + align - 1) / align * align);
+}
+
 /* In struct MODEL_training, behind its gradients: by gradient whether it is there, as the cell is in the device's memory, and behind
  * that whether it is wanted. Of `update: fused`, which keeps none, the second alone, behind the head. */
 static inline uint64_t *modc_present_on_host(const struct modc_training *training)
@@ -79,10 +93,15 @@ static inline uint64_t *modc_present_on_host(const struct modc_training *trainin
     return (uint64_t *)(void *)((char *)(uintptr_t)training + model->gradients_offset + model->params_bytes);
 }
 
+static inline double *modc_numbers_on_host(const struct modc_training *training)
+{
+    return (double *)(void *)(modc_present_on_host(training) + training->model->gradient_count);
+}
+
 static inline bool *modc_wants_on_host(const struct modc_training *training)
 {
     return training->model->gradients_offset > 0
-               ? (bool *)(void *)(modc_present_on_host(training) + training->model->gradient_count)
+               ? (bool *)(void *)(modc_numbers_on_host(training) + training->model->gradient_count)
                : (bool *)(void *)((char *)(uintptr_t)training + sizeof *training);
 }
 
@@ -110,6 +129,25 @@ struct modc_device {
      * MODC_GPU. */
     enum modc_status (*publish)(struct modc_training *training);
     enum modc_status (*zero)(struct modc_context *net, void *block, size_t bytes);
+    /* Training: note [training on a device]. numbers: by gradient, of those that are there; waits. */
+    enum modc_status (*numbers)(struct modc_training *training, double type, double *numbers);
+    enum modc_status (*scale)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                              double by);
+    enum modc_status (*clamp)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                              double value);
+    enum modc_status (*average)(struct modc_context *net, void *average, const void *data,
+                                enum modc_dtype dtype, size_t count, double decay);
+    enum modc_status (*swap)(struct modc_context *net, void *a, void *b, size_t bytes);
+    enum modc_status (*fill)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                             double value);
+    /* Behind all that the stream has to do: bytes of the host, which are taken at once; bytes of the device. */
+    enum modc_status (*send)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    enum modc_status (*move)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    enum modc_status (*started)(struct modc_context *net, int code, const char *kernel);
+    void (*wrote)(struct modc_context *net); /* the parameters: the device is ahead */
+    void *(*stream)(struct modc_context *net);
+    enum modc_status (*train_host)(struct modc_training *training, const int *sizes, const void **inputs,
+                                   void *loss);
     /* modc_call_host, modc_backward_host, modc_device_failed. */
     enum modc_status (*call_host)(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
                                   const void **inputs, void **outputs);
@@ -207,6 +245,15 @@ int modc_cuda_check_true(void *stream, struct modc_device_head *head, int module
 int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, size_t bytes);
 int modc_cuda_set_random(void *stream, struct modc_device_head *head, uint64_t seed, uint64_t counter);
 int modc_cuda_count(void *stream, struct modc_device_head *head);
+
+/* Of `count` elements: a norm of the type, or for NaN 1 where one of them is not finite; and changes of each. */
+int modc_cuda_number(void *stream, double *number, const void *data, enum modc_dtype dtype, size_t count,
+                     double type);
+int modc_cuda_scale(void *stream, void *data, enum modc_dtype dtype, size_t count, double by);
+int modc_cuda_clamp(void *stream, void *data, enum modc_dtype dtype, size_t count, double value);
+int modc_cuda_average(void *stream, void *average, const void *data, enum modc_dtype dtype, size_t count,
+                      double decay);
+int modc_cuda_swap(void *stream, void *a, void *b, size_t bytes);
 
 /* Behind a call that drew random numbers: those of the next one are others. */
 enum modc_status modc_cuda_drawn(struct modc_context *net);

@@ -2,6 +2,8 @@
  * kernels of a step belong to the model; what is here walks over tensors. */
 #include "modc_optim.h"
 
+#include "modc_device.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -19,13 +21,20 @@ static size_t count_of(const struct modc_key *key)
     return count;
 }
 
-/* The parameter of a gradient; NULL: it lies nowhere. */
+static const struct modc_device *device_of(const struct modc_training *training)
+{
+    return training->model->device;
+}
+
+/* The parameter of a gradient, in the memory where it is trained; NULL: it lies nowhere. */
 static void *param_of(const struct modc_training *training, int index)
 {
+    const int key = modc_gradient_key(training->model, index);
     void *pointer;
 
     memcpy(&pointer,
-           (const char *)training->net->params + modc_key_pointer(modc_gradient_key(training->model, index)),
+           (const char *)training->net->params +
+               modc_key_pointer(key + (device_of(training) != NULL ? training->model->key_count : 0)),
            sizeof pointer);
     return pointer;
 }
@@ -80,6 +89,8 @@ static enum modc_status changed(const struct modc_training *training)
     struct modc_params *params = training->net->params;
 
     params->version++;
+    if (device_of(training) != NULL)
+        device_of(training)->wrote(training->net);
     return params->packed != NULL ? modc_pack(params, params->packed, params->model->packed_block) : MODC_OK;
 }
 
@@ -91,24 +102,42 @@ static void fill(void *to, enum modc_dtype dtype, size_t count, double value)
         modc_store((char *)to + i * modc_dtype_bytes(dtype), dtype, value);
 }
 
+/* The state of a parameter: a scalar's of a model on a device is the host's. */
+void *modc_optimizer_state_at(const struct modc_optimizer *optimizer, int index, int state)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    const struct modc_optimizer_param *param = &table->params[index];
+
+    if (table->updates != NULL && table->groups[param->group].states[state].scalar)
+        return (double *)(void *)((char *)(uintptr_t)optimizer + table->scalar_states_at) +
+               (size_t)index * MODC_MAX_STATES + state;
+    return optimizer->block + param->states[state];
+}
+
 /* Complex states begin with the number in both parts, as in PyTorch. */
-void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
+enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
 {
     const struct modc_optimizer_param *param = &optimizer->table->params[index];
     const struct modc_optimizer_group *group = &optimizer->table->groups[param->group];
     const struct modc_key *key = key_of(optimizer->training, index);
 
     for (int i = 0; i < group->state_count; i++) {
-        char *state = optimizer->block + param->states[i];
+        const struct modc_device *device = device_of(optimizer->training);
+        const bool complex = key->dtype == MODC_COMPLEX64;
+        void *state = modc_optimizer_state_at(optimizer, index, i);
+        const double initial = group->states[i].initial;
 
         if (group->states[i].scalar)
-            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1,
-                 group->states[i].initial);
-        else if (key->dtype == MODC_COMPLEX64)
-            fill(state, MODC_FLOAT32, 2 * count_of(key), group->states[i].initial);
+            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1, initial);
+        else if (device != NULL)
+            MODC_TRY(device->fill(optimizer->training->net, state, complex ? MODC_FLOAT32 : key->dtype,
+                                  count_of(key) * (complex ? 2 : 1), initial));
+        else if (complex)
+            fill(state, MODC_FLOAT32, 2 * count_of(key), initial);
         else
-            fill(state, key->dtype, count_of(key), group->states[i].initial);
+            fill(state, key->dtype, count_of(key), initial);
     }
+    return MODC_OK;
 }
 
 enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
@@ -135,7 +164,9 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
     scheduling->momentum = table->momentum;
     scheduling->lambda = lambda;
     scheduling->user = user;
-    if (table->block > 0)
+    if (table->block > 0 && device_of(training) != NULL)
+        MODC_TRY(device_of(training)->zero(training->net, block, table->block));
+    else if (table->block > 0)
         memset(block, 0, table->block);
     for (int i = 0; i < table->group_count; i++) {
         scheduling->groups[i].initial_lr = (double)NAN;
@@ -144,7 +175,7 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
     }
     for (int i = 0; i < table->param_count; i++) {
         optimizer->steps[i] = 0;
-        modc_optimizer_reset_state(optimizer, i);
+        MODC_TRY(modc_optimizer_reset_state(optimizer, i));
     }
     modc_schedule_start(scheduling);
     return MODC_OK;
@@ -171,8 +202,19 @@ enum modc_status modc_optimizer_start(struct modc_optimizer *optimizer,
 /* Whether a step can be taken as a whole. */
 static enum modc_status check_step(const struct modc_optimizer *optimizer)
 {
+    const struct modc_device *device = device_of(optimizer->training);
     enum modc_status status = check_params(optimizer->training);
 
+    if (device != NULL) {
+        double *numbers = modc_numbers_on_host(optimizer->training);
+
+        if (status == MODC_OK)
+            status = device->numbers(optimizer->training, (double)NAN, numbers);
+        for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++)
+            if (modc_gradient_at(optimizer->training, i) != NULL && numbers[i] != 0)
+                status = MODC_NONFINITE;
+        return status;
+    }
     for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++) {
         const struct modc_key *key = key_of(optimizer->training, i);
         const void *gradient = modc_gradient_at(optimizer->training, i);
@@ -189,7 +231,7 @@ static void update(struct modc_optimizer *optimizer, int index, const void *grad
     void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
 
     for (int j = 0; j < optimizer->table->groups[param->group].state_count; j++)
-        states[j] = optimizer->block + param->states[j];
+        states[j] = modc_optimizer_state_at(optimizer, index, j);
     optimizer->steps[index]++;
     param->update(param_of(optimizer->training, index), gradient, states, param->count,
                   optimizer->scheduling.groups[param->group].hyper, optimizer->steps[index]);
@@ -221,9 +263,50 @@ enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer)
     return status == MODC_OK && optimizer->left_out ? MODC_NONFINITE : status;
 }
 
+/* On a device: the scalars of all parameters first, which one copy sends. */
+static enum modc_status take_device_step(struct modc_optimizer *optimizer)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    struct modc_training *training = optimizer->training;
+    const struct modc_device *device = device_of(training);
+    double(*const scalars)[MODC_MAX_SCALARS] = (void *)((char *)optimizer + table->scalars_at);
+    double(*const on_device)[MODC_MAX_SCALARS] = (void *)(optimizer->block + table->device_scalars);
+    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+    bool any = false;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < table->param_count; i++) {
+            const struct modc_optimizer_param *param = &table->params[i];
+            const void *gradient = modc_gradient_at(training, i);
+
+            if (gradient == NULL)
+                continue;
+            for (int j = 0; j < table->groups[param->group].state_count; j++)
+                states[j] = modc_optimizer_state_at(optimizer, i, j);
+            any = true;
+            if (pass == 0)
+                table->updates[i].scalars(optimizer->scheduling.groups[param->group].hyper,
+                                          ++optimizer->steps[i], states, scalars[i]);
+            else
+                MODC_TRY(device->started(training->net,
+                                         table->updates[i].launch(device->stream(training->net),
+                                                                  param_of(training, i), gradient, states,
+                                                                  param->count, on_device[i]),
+                                         "step"));
+        }
+        if (pass == 0 && any)
+            MODC_TRY(device->send(training->net, on_device, scalars,
+                                  sizeof *scalars * (size_t)table->param_count));
+    }
+    return any ? changed(training) : MODC_OK;
+}
+
 static enum modc_status take_step(struct modc_optimizer *optimizer)
 {
     bool any = false;
+
+    if (optimizer->table->updates != NULL)
+        return take_device_step(optimizer);
 
     for (int i = 0; i < optimizer->table->param_count; i++) {
         const void *gradient = modc_gradient_at(optimizer->training, i);
@@ -398,15 +481,21 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
                                      bool error_if_nonfinite, double *total)
 {
     double norm = neutral(norm_type), factor;
+    const struct modc_device *device = device_of(training);
+    double *numbers = device != NULL ? modc_numbers_on_host(training) : NULL;
     bool any = false;
 
+    if (device != NULL)
+        MODC_TRY(device->numbers(training, norm_type, numbers));
     for (int i = 0; i < training->model->gradient_count; i++) {
         const struct modc_key *key = key_of(training, i);
         const void *gradient = modc_gradient_at(training, i);
 
         if (gradient == NULL)
             continue;
-        norm = join(norm, norm_of(gradient, key->dtype, count_of(key), norm_type), norm_type);
+        norm = join(norm,
+                    device != NULL ? numbers[i] : norm_of(gradient, key->dtype, count_of(key), norm_type),
+                    norm_type);
         any = true;
     }
     norm = any ? whole_norm(norm, norm_type) : 0;
@@ -421,7 +510,9 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
         const struct modc_key *key = key_of(training, i);
         void *gradient = modc_gradient_at(training, i);
 
-        if (gradient != NULL)
+        if (gradient != NULL && device != NULL)
+            MODC_TRY(device->scale(training->net, gradient, key->dtype, count_of(key), factor));
+        else if (gradient != NULL)
             scale(gradient, key->dtype, count_of(key), factor);
     }
     return MODC_OK;
@@ -437,6 +528,10 @@ enum modc_status modc_clip_grad_value(struct modc_training *training, double val
         size_t count = count_of(key_of(training, i)), size = modc_dtype_bytes(dtype);
         char *gradient = modc_gradient_at(training, i);
 
+        if (gradient != NULL && device_of(training) != NULL) {
+            MODC_TRY(device_of(training)->clamp(training->net, gradient, dtype, count, value));
+            continue;
+        }
         for (size_t k = 0; gradient != NULL && k < count; k++) {
             double x = modc_number(gradient + k * size, dtype);
 
@@ -497,6 +592,8 @@ static enum modc_status check_averages(const struct modc_optimizer *optimizer)
 enum modc_status modc_average_update(struct modc_optimizer *optimizer)
 {
     const struct modc_optimizer_table *table = optimizer->table;
+    const struct modc_device *device = device_of(optimizer->training);
+    struct modc_context *net = optimizer->training->net;
     enum modc_status status = check_averages(optimizer);
 
     for (int i = 0; i < table->param_count && status == MODC_OK; i++) {
@@ -504,7 +601,11 @@ enum modc_status modc_average_update(struct modc_optimizer *optimizer)
         char *to = optimizer->block + table->params[i].average;
         const void *from = param_of(optimizer->training, i);
 
-        if (optimizer->averaged == 0)
+        if (device != NULL)
+            status = optimizer->averaged == 0
+                         ? device->move(net, to, from, count_of(key) * modc_dtype_bytes(key->dtype))
+                         : device->average(net, to, from, key->dtype, count_of(key), table->decay);
+        else if (optimizer->averaged == 0)
             memcpy(to, from, count_of(key) * modc_dtype_bytes(key->dtype));
         else
             average(to, from, key->dtype, count_of(key), table->decay);
@@ -523,6 +624,11 @@ enum modc_status modc_average_swap(struct modc_optimizer *optimizer)
         unsigned char *a = (unsigned char *)optimizer->block + table->params[i].average;
         unsigned char *b = param_of(optimizer->training, i);
 
+        if (device_of(optimizer->training) != NULL) {
+            status = device_of(optimizer->training)
+                         ->swap(optimizer->training->net, a, b, count_of(key) * modc_dtype_bytes(key->dtype));
+            continue;
+        }
         for (size_t k = 0; k < count_of(key) * modc_dtype_bytes(key->dtype); k++) {
             unsigned char byte = a[k];
 

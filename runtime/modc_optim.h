@@ -21,12 +21,22 @@ extern "C" {
 
 /* ---- optimisers: modc_optim.c -------------------------------------------------------------------------- */
 
-enum { MODC_MAX_HYPERS = 8, MODC_MAX_STATES = 3, MODC_LR = 0 };
+enum { MODC_MAX_HYPERS = 8, MODC_MAX_STATES = 3, MODC_MAX_SCALARS = 16, MODC_LR = 0 };
 
 /* One step of one parameter of `count` elements: changes it and its state, whose tensors stand in the optimiser's order.
  * hyper: the numbers of its group; step: 1 at the first. */
 typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper,
                          double step);
+
+/* The same on a device: the numbers that the step of one parameter computes with, which change from step to step and so lie in the
+ * device's memory; and the start of its kernel, which gives 0 or the device's error. state: of scalars the host's. */
+typedef void modc_scalars(const double *hyper, double step, void *const *state, double *scalars);
+typedef int modc_launch_update(void *stream, void *param, const void *grad, void *const *state, size_t count,
+                               const double *scalars);
+struct modc_device_update {
+    modc_scalars *scalars;
+    modc_launch_update *launch;
+};
 
 /* A parameter group, as PyTorch's param_groups have it: what a schedule changes, and a user may. */
 struct modc_group {
@@ -178,6 +188,10 @@ struct modc_optimizer_table {
     double decay;
     size_t block;                             /* bytes that modc_optimizer_init takes */
     size_t groups_at, schedules_at, steps_at; /* offsets in struct MODEL_optimizer */
+    /* On a device, by gradient: how it is updated; offsets in struct MODEL_optimizer of double[MODC_MAX_SCALARS] and of
+     * double[MODC_MAX_STATES] for states that are scalars; and in the block of the former. */
+    const struct modc_device_update *updates;
+    size_t scalars_at, scalar_states_at, device_scalars;
 };
 
 /* At the head of struct MODEL_optimizer, in front of its groups, schedules and steps. Belongs to one struct modc_training. */
@@ -222,8 +236,9 @@ enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer);
 void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient);
 enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer);
 
-/* The state of a parameter as before its first step; for modc_optim_state.c. */
-void modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);
+/* The state of a parameter as before its first step, and where a tensor of it lies; for modc_optim_state.c. */
+enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);
+void *modc_optimizer_state_at(const struct modc_optimizer *optimizer, int index, int state);
 
 /* param_groups[group][name] ("lr", "beta1"). MODC_NAME, MODC_UNSUPPORTED: it was 0 when the step was written. */
 enum modc_status modc_optimizer_get(const struct modc_optimizer *optimizer, int group, const char *name,

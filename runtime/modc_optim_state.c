@@ -10,6 +10,7 @@
  *     scheduler.0.last_epoch, ...      I64 and F64; scheduler.1 and so on are those that it holds
  *     ema.n_averaged, ema.module.KEY   as in torch.optim.swa_utils.AveragedModel
  * The table of the model lists them. python/modc/optim.py turns the file into PyTorch's state_dict and back. */
+#include "modc_device.h"
 #include "modc_optim.h"
 
 #include <math.h>
@@ -83,8 +84,9 @@ static struct modc_tensor tensor_of(const struct modc_optimizer *optimizer, cons
     tensor.dtype = key->dtype;
     tensor.ndim = key->ndim;
     memcpy(tensor.dims, key->dims, sizeof tensor.dims);
-    tensor.data = optimizer->block +
-                  (saved->kind == MODC_SAVED_AVERAGE ? param->average : param->states[saved->item]);
+    tensor.data = saved->kind == MODC_SAVED_AVERAGE
+                      ? optimizer->block + param->average
+                      : modc_optimizer_state_at(optimizer, saved->index, saved->item);
     if (saved->kind == MODC_SAVED_STATE && state_of(optimizer, saved)->scalar)
         tensor = vector_of(tensor.data, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 0);
     return tensor;
@@ -114,6 +116,14 @@ static void get(const struct modc_writer *writer, int index, struct modc_named_t
     named->name = is_there(optimizer, saved) ? saved->name : NULL;
 }
 
+/* Whether it is a tensor of the device's memory. */
+static bool is_on_device(const struct modc_optimizer *optimizer, const struct modc_saved *saved)
+{
+    return optimizer->table->updates != NULL &&
+           (saved->kind == MODC_SAVED_AVERAGE ||
+            (saved->kind == MODC_SAVED_STATE && !state_of(optimizer, saved)->scalar));
+}
+
 static enum modc_status copy(const struct modc_writer *writer, int index, void *out)
 {
     const struct modc_optimizer *optimizer = writer->user;
@@ -122,6 +132,8 @@ static enum modc_status copy(const struct modc_writer *writer, int index, void *
 
     if (saved->kind == MODC_SAVED_STEP)
         modc_store(out, MODC_FLOAT32, optimizer->steps[saved->index]);
+    else if (modc_tensor_bytes(&tensor) > 0 && is_on_device(optimizer, saved))
+        return optimizer->training->model->device->copy(out, tensor.data, modc_tensor_bytes(&tensor));
     else if (modc_tensor_bytes(&tensor) > 0)
         memcpy(out, tensor.data, modc_tensor_bytes(&tensor));
     return MODC_OK;
@@ -218,6 +230,24 @@ static const char *first_fault(const struct modc_optimizer *optimizer, const str
     return found < reader->count ? "" : NULL;
 }
 
+/* Converted piece by piece, into the device's memory. */
+static enum modc_status send(const struct modc_optimizer *optimizer, const struct modc_tensor *tensor,
+                             const struct modc_item *item, size_t count)
+{
+    const size_t each = modc_dtype_bytes(tensor->dtype),
+                 given = modc_dtype_bytes((enum modc_dtype)item->dtype);
+    double piece[128];
+
+    for (size_t at = 0, some; at < count; at += some) {
+        some = count - at < sizeof piece / each ? count - at : sizeof piece / each;
+        MODC_TRY(modc_convert(piece, tensor->dtype, (const char *)item->data + at * given,
+                              (enum modc_dtype)item->dtype, some));
+        MODC_TRY(
+            optimizer->training->model->device->copy((char *)tensor->data + at * each, piece, some * each));
+    }
+    return MODC_OK;
+}
+
 static enum modc_status take(struct modc_optimizer *optimizer, const struct modc_saved *saved,
                              const struct modc_item *item)
 {
@@ -232,7 +262,9 @@ static enum modc_status take(struct modc_optimizer *optimizer, const struct modc
     }
     if (saved->kind == MODC_SAVED_STATE && !optimizer->table->counted)
         optimizer->steps[saved->index] = 1; /* or more: what counts is that it is not the first */
-    return modc_convert(tensor.data, tensor.dtype, item->data, (enum modc_dtype)item->dtype, count);
+    return is_on_device(optimizer, saved)
+               ? send(optimizer, &tensor, item, count)
+               : modc_convert(tensor.data, tensor.dtype, item->data, (enum modc_dtype)item->dtype, count);
 }
 
 enum modc_status modc_optimizer_load_indexed(struct modc_optimizer *optimizer, const void *bytes,
@@ -260,7 +292,7 @@ enum modc_status modc_optimizer_load_indexed(struct modc_optimizer *optimizer, c
         optimizer->scheduling.groups[i].initial_lr = (double)NAN;
     for (int i = 0; i < table->param_count; i++) {
         optimizer->steps[i] = 0;
-        modc_optimizer_reset_state(optimizer, i);
+        MODC_TRY(modc_optimizer_reset_state(optimizer, i));
     }
     for (int i = 0; i < table->saved_count && status == MODC_OK; i++) {
         struct modc_item item;

@@ -260,9 +260,14 @@ static const char *source_text(struct emit *e)
             print_variant(e, &parts.functions, variant);
     }
     if (has_optimizer(e)) {
-        text_add(&parts.entries, "MODC_KERNELS_BEGIN\n\n");
-        emit_training_kernels(e->cx, &parts.entries, e->plan);
-        text_add(&parts.entries, "MODC_KERNELS_END\n\n");
+        const struct nest_scene scene = {.device = backend_device(e->plan->backend),
+                                         .prefix = e->m,
+                                         .launchers = kernel_launcher_texts(e->kernels)};
+        const bool apart = e->plan->backend->apart;
+
+        text_add(&parts.entries, apart ? "" : "MODC_KERNELS_BEGIN\n\n");
+        emit_training_kernels(e->cx, &parts.entries, e->plan, apart ? &scene : NULL, &e->steps);
+        text_add(&parts.entries, apart ? "" : "MODC_KERNELS_END\n\n");
     }
     for (int i = 0; i < e->plan->program->entry_count; i++) {
         print_entry(e, &parts.entries, &e->plan->program->entries[i]);
@@ -308,10 +313,10 @@ static const char *kernels_text(struct emit *e)
     text_printf(
         &out,
         "/* %s.%s - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\nMODC_KERNELS_BEGIN\n\n%s%sMODC_KERNELS_END\n",
+        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\nMODC_KERNELS_BEGIN\n\n%s%s%sMODC_KERNELS_END\n",
         e->m, e->plan->backend->suffix, spec_name(e), e->m,
         has_special(e->plan) ? "#include \"modc_special.h\"\n" : "", kernel_functions(e->kernels),
-        kernels.data);
+        kernels.data ? kernels.data : "", e->steps.length > 0 ? e->steps.data : "");
     return emit_fit(&e->cx->arena, out.data);
 }
 
@@ -353,6 +358,7 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
 
     e.M = text_upper(&cx->arena, plan->model);
     e.tensors = text_new(&cx->arena);
+    e.steps = text_new(&cx->arena);
     e.kernels = kernel_texts_new(cx, plan);
     e.quoted = ARENA_ARRAY(&cx->arena, plan->program->tree->module_count + 1, bool);
     print_header(&e, &header);

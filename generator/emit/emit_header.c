@@ -576,7 +576,10 @@ static void print_training_struct(struct emit *e, struct text *out)
             m);
     if (is_apart(e)) /* see modc_present_on_host */
         text_printf(out, "%s    bool wants[%d];\n",
-                    has_gradients(e) ? arena_format(&e->cx->arena, "    uint64_t present[%d];\n", count) : "",
+                    has_gradients(e)
+                        ? arena_format(&e->cx->arena, "    uint64_t present[%d];\n    double numbers[%d];\n",
+                                       count, count)
+                        : "",
                     count);
     if (has_optimizer(e))
         text_printf(out, "    struct %s_optimizer optimizer;\n", m);

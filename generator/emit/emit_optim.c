@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
 
 #define MAX_NAMES 32
@@ -218,6 +219,48 @@ static void print_kernel(struct printer *p, struct text *out, const char *name)
                 lanes, lanes, vectors.data, elements.data);
 }
 
+/* The same for a GPU, which reads the scalars from its memory, since they change from step to step. */
+static void print_cuda_kernel(struct printer *p, const struct nest_scene *scene, struct text *out,
+                              const char *name)
+{
+    enum { THREADS = 256 };
+    struct arena *arena = &p->cx->arena;
+    struct text head = text_new(arena), body = text_new(arena), scalars = text_new(arena);
+    const char *type = dtype_rows[p->dtype].c;
+    int number = 0;
+
+    p->vector = false;
+    print_body(p, &body);
+    text_printf(&head, "%s *params, const %s *grads", type, type);
+    for (int i = 0; i < p->state_count; i++)
+        text_printf(&head, ", %s *%ss", type, p->states[i]->name);
+    text_add(&head, ", int64_t count, const double *scalars");
+    for (int i = 0; i < p->count; i++) {
+        const struct variable *scalar = &p->variables[i];
+
+        if (scalar->lanes || !scalar->used)
+            continue;
+        text_printf(&scalars,
+                    scalar->dtype == DTYPE_BOOL      ? "    const bool %s = scalars[%d] != 0;\n"
+                    : scalar->dtype == DTYPE_FLOAT32 ? "    const float %s = (float)scalars[%d];\n"
+                                                     : "    const double %s = scalars[%d];\n",
+                    scalar->name, number++);
+    }
+    text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
+    emit_line(out, arena_format(arena, "static __global__ void __launch_bounds__(%d) %s(%s)", THREADS, name,
+                                head.data));
+    text_printf(
+        out,
+        "{\n%s%s    for (int64_t i = MODC_THREAD(%d); i < count; i += MODC_THREADS(%d)) {\n%s    }\n}\n\n",
+        scalars.data ? scalars.data : "    (void)scalars;\n", number > 0 ? "\n" : "", THREADS, THREADS,
+        body.data);
+    emit_line(out, launcher_head(p->cx, scene->launchers, scene->prefix, name, "stream", head.data));
+    text_add(out, "{\n");
+    emit_line(out, arena_format(arena, "    return MODC_LAUNCH_OVER(%s, count, %d, stream, %s);", name,
+                                THREADS, parameter_names(p->cx, head.data)));
+    text_add(out, "}\n\n");
+}
+
 /* ---- what calls it ------------------------------------------------------------------------------------- */
 
 /* The lines that make the scalars: *lines. Names are hyper-parameters in their order, `step`, then scalars. */
@@ -252,6 +295,82 @@ static void make_scalars(struct printer *p, struct text *lines)
     }
 }
 
+/* The scalars are made: the states of them that the step changes are written. */
+static void print_scalar_states(const struct printer *p, struct text *out, const struct printer *kernel)
+{
+    for (int i = 0; i < p->state_count; i++)
+        if (p->states[i]->scalar)
+            text_printf(out, "    %ss[0] = %s%s;\n", p->states[i]->name,
+                        kernel->computed == DTYPE_FLOAT32 ? "(float)" : "", p->states[i]->name);
+}
+
+/* From the hyper-parameters that are used to the lines that make scalars. */
+static void print_scalars(struct printer *p, struct text *out, const struct printer *kernel,
+                          const char *scalars)
+{
+    text_add(out, "{\n");
+    for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
+        if (p->variables[i].used)
+            text_printf(out, "    const double %s = hyper[%d];\n", p->variables[i].name, i);
+    for (int i = 0; i < p->state_count; i++)
+        if (p->states[i]->scalar)
+            text_printf(out, "    %s *const %ss = state[%d];\n", dtype_rows[kernel->computed].c,
+                        p->states[i]->name, i);
+    text_printf(out, "%s\n", scalars);
+    if (!find_variable(p, "step")->used)
+        text_add(out, "    (void)step;\n");
+}
+
+/* For a GPU: a modc_scalars, which the host runs, and a modc_launch_update. */
+static void print_cuda_step(struct printer *p, struct text *out, const char *model, const char *name,
+                            const struct printer *kernel, const char *scalars)
+{
+    struct arena *arena = &p->cx->arena;
+    struct text values = text_new(arena), call = text_new(arena);
+    bool states = false;
+    int number = 0;
+
+    for (int i = 0; i < kernel->count; i++) {
+        const struct variable *scalar = &kernel->variables[i];
+
+        if (scalar->lanes || !scalar->used)
+            continue;
+        find_variable(p, scalar->name)->used = true;
+        text_printf(&values, "    scalars[%d] = %s;\n", number++, scalar->name);
+    }
+    text_printf(out, "/* What a step of %s of one parameter reads. hyper:", p->optim->name);
+    for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
+        text_printf(out, "%s %s", i ? "," : "", p->variables[i].name);
+    text_add(out, ". */\n");
+    emit_line(out,
+              arena_format(arena,
+                           "static void %s_scalars(const double *hyper, double step, void *const *state, "
+                           "double *scalars)",
+                           name));
+    print_scalars(p, out, kernel, scalars);
+    for (int i = 0; i < p->state_count; i++)
+        states |= p->states[i]->scalar;
+    if (!states)
+        text_add(out, "    (void)state;\n");
+    print_scalar_states(p, out, kernel);
+    text_printf(out, "%s}\n\n", values.data ? values.data : "    (void)hyper;\n    (void)scalars;\n");
+    text_printf(&call, "    return %s_%s(stream, param, grad", model, name);
+    states = false;
+    for (int i = 0; i < p->state_count; i++)
+        if (!p->states[i]->scalar) {
+            text_printf(&call, ", state[%d]", i);
+            states = true;
+        }
+    emit_line(out,
+              arena_format(arena,
+                           "static int %s_launch(void *stream, void *param, const void *grad, void *const "
+                           "*state, size_t count, const double *scalars)",
+                           name));
+    text_printf(out, "{\n%s", states ? "" : "    (void)state;\n");
+    emit_line(out, arena_format(arena, "%s, (int64_t)count, scalars);", call.data));
+    text_add(out, "}\n\n");
+}
+
 /* The modc_update that calls the kernel. */
 static void print_step(struct printer *p, struct text *out, const char *name, const struct printer *kernel,
                        const char *scalars)
@@ -281,29 +400,16 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
         find_variable(p, scalar->name)->used = true;
         text_printf(&call, ", %s%s", scalar->dtype == DTYPE_FLOAT32 ? "(float)" : "", scalar->name);
     }
-    text_add(out, "{\n");
-    for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
-        if (p->variables[i].used)
-            text_printf(out, "    const double %s = hyper[%d];\n", p->variables[i].name, i);
-    for (int i = 0; i < p->state_count; i++)
-        if (p->states[i]->scalar)
-            text_printf(out, "    %s *const %ss = state[%d];\n", dtype_rows[kernel->computed].c,
-                        p->states[i]->name, i);
-    text_printf(out, "%s\n", scalars);
-    if (!find_variable(p, "step")->used)
-        text_add(out, "    (void)step;\n");
+    print_scalars(p, out, kernel, scalars);
     if (p->state_count == 0)
         text_add(out, "    (void)state;\n");
-    for (int i = 0; i < p->state_count; i++)
-        if (p->states[i]->scalar)
-            text_printf(out, "    %ss[0] = %s%s;\n", p->states[i]->name,
-                        kernel->computed == DTYPE_FLOAT32 ? "(float)" : "", p->states[i]->name);
+    print_scalar_states(p, out, kernel);
     emit_line(out, arena_format(arena, "%s);", call.data));
     text_add(out, "}\n\n");
 }
 
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
-                     const char *name)
+                     const char *name, const struct nest_scene *scene, struct text *kernels)
 {
     struct printer kernel = {
         .cx = cx, .optim = optim, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
@@ -313,6 +419,11 @@ void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim,
     kernel.computed = dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     make_scalars(&step, &scalars);
     declare_names(&kernel, &step);
+    if (scene) {
+        print_cuda_kernel(&kernel, scene, kernels, name);
+        print_cuda_step(&step, out, scene->prefix, name, &kernel, scalars.data);
+        return;
+    }
     print_kernel(&kernel, out, name);
     print_step(&step, out, name, &kernel, scalars.data);
 }

@@ -30,6 +30,7 @@ struct emit {
     struct uses *uses;   /* of the function that is being printed */
     bool unpacks;        /* some tensors lie only packed */
     struct text tensors; /* macros: those of each function */
+    struct text steps;   /* CUDA: kernels of the optimiser */
     struct kernel_texts *kernels;
     bool *quoted;            /* by index: modules whose words of the spec stand in a comment */
     struct printed *printed; /* those that have functions of their own */

@@ -43,6 +43,11 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
                 m, m, e.training->group_count);
     if (e.training->schedule)
         text_printf(out, "    struct modc_schedule schedules[%d];\n", schedule_nodes(e.training->schedule));
+    if (plan->backend->apart)
+        text_printf(out,
+                    "    double scalars[%d][MODC_MAX_SCALARS]; /* of the last step */\n"
+                    "    double scalar_states[%d][MODC_MAX_STATES];\n",
+                    plan->gradient_count, plan->gradient_count);
     text_printf(
         out, "    double steps[%d];\n};\n\nextern const struct modc_optimizer_table %s_optimizer_table;\n\n",
         plan->gradient_count, m);
@@ -65,7 +70,8 @@ static const char *step_name(struct emit *e, const struct optim *optim, enum dty
     return plain;
 }
 
-void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *plan)
+void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *plan,
+                           const struct nest_scene *scene, struct text *kernels)
 {
     struct emit e = emit_of(cx, out, plan);
     const char **printed = NULL;
@@ -83,7 +89,7 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
         if (same < count)
             continue;
         ARENA_PUSH(&cx->arena, printed, count, name);
-        emit_optim_step(cx, out, optim, dtype, name);
+        emit_optim_step(cx, out, optim, dtype, name, scene, kernels);
     }
 }
 
@@ -128,6 +134,15 @@ static void print_group(struct emit *e, struct text *table, int index)
         text_add(table, "NULL},\n");
 }
 
+/* What the step of a parameter is called. */
+static const char *param_step(struct emit *e, int index)
+{
+    const struct module_tensor *tensor = e->plan->gradients[index];
+
+    return step_name(e, e->training->groups[training_group_of(e->training, tensor)].optim,
+                     tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype);
+}
+
 static void print_params(struct emit *e)
 {
     text_printf(e->out,
@@ -137,17 +152,22 @@ static void print_params(struct emit *e)
     for (int i = 0; i < e->plan->gradient_count; i++) {
         const struct module_tensor *tensor = e->plan->gradients[i];
         int group = training_group_of(e->training, tensor);
-        const struct optim *optim = e->training->groups[group].optim;
 
-        text_printf(e->out, "    {%s_step, %d, %lld, {",
-                    step_name(e, optim, tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype),
-                    group,
-                    (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
+        text_printf(
+            e->out, "    {%s, %d, %lld, {",
+            e->plan->backend->apart ? "NULL" : arena_format(&e->cx->arena, "%s_step", param_step(e, i)),
+            group, (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
         for (int j = 0; j < OPTIM_MAX_STATES; j++)
             text_printf(e->out, "%s%lld", j ? ", " : "", (long long)e->plan->optimizer_places[i].states[j]);
         text_printf(e->out, "}, %lld}, /* %s */\n", (long long)e->plan->optimizer_places[i].average,
                     tensor->path);
     }
+    text_add(e->out, "};\n");
+    if (!e->plan->backend->apart)
+        return;
+    text_add(e->out, "static const struct modc_device_update optimizer_updates[] = {\n");
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        text_printf(e->out, "    {%s_scalars, %s_launch},\n", param_step(e, i), param_step(e, i));
     text_add(e->out, "};\n");
 }
 
@@ -313,6 +333,12 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
     if (training->clip == CLIP_NORM)
         text_printf(out, "    .norm_type = %s,\n    .error_if_nonfinite = %s,\n",
                     number(e, training->norm_type), training->error_if_nonfinite ? "true" : "false");
+    if (plan->backend->apart)
+        text_printf(
+            out,
+            "    .updates = optimizer_updates,\n    .scalars_at = offsetof(struct %s_optimizer, scalars),\n"
+            "    .scalar_states_at = offsetof(struct %s_optimizer, scalar_states),\n    .device_scalars = %lld,\n",
+            m, m, (long long)plan->scalars_at);
     if (training->averages)
         text_printf(out, "    .averages = true,\n    .decay = %s,\n", number(e, training->decay));
     text_printf(out,

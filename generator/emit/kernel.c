@@ -984,6 +984,11 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         print_template_split(r, out);
 }
 
+struct text *kernel_launcher_texts(struct kernel_texts *texts)
+{
+    return &texts->launchers;
+}
+
 const char *kernel_launchers(const struct kernel_texts *texts)
 {
     return texts->launchers.length > 0 ? texts->launchers.data : "";

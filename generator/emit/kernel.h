@@ -11,6 +11,7 @@ struct kernel_texts *kernel_texts_new(struct cx *cx, const struct plan *plan);
 
 /* CUDA: what C calls of the texts so far, as declarations. */
 const char *kernel_launchers(const struct kernel_texts *texts);
+struct text *kernel_launcher_texts(struct kernel_texts *texts); /* to which others add theirs */
 
 /* The functions of a kernel, and what stands before and behind them; of a core before those of its wrappers. */
 const char *kernel_text(struct kernel_texts *texts, const struct kernel *kernel);

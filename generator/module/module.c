@@ -168,8 +168,8 @@ static void check_dtypes_and_devices(struct cx *cx, const struct spec *spec)
                        "dtype %s is not supported yet by this version of modc; it has float32 and float64",
                        spec->dtypes[i]);
     for (int i = 0; i < spec->device_count; i++) {
-        if (spec->training && backend_find(spec->devices[i])->apart)
-            diag_error(cx, spec->training->loc, "training on the device %s is not supported yet",
+        if (spec->fused && backend_find(spec->devices[i])->apart)
+            diag_error(cx, spec->training->loc, "`update: fused` on the device %s is not supported yet",
                        spec->devices[i]);
     }
 }

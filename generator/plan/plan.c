@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "modc_device.h"
+#include "modc_optim.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
@@ -198,6 +199,8 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
     plan->gradient_block = plan->gradient_bytes +
                            (kept ? plan_aligned(plan, 8 * (int64_t)plan->gradient_count) : 0) +
                            plan_aligned(plan, plan->gradient_count);
+    if (plan->backend->apart) /* a number of each: its norm, or whether it is finite */
+        plan->gradient_block += plan_aligned(plan, 8 * (int64_t)plan->gradient_count);
 }
 
 static void lay_out_optimizer(struct cx *cx, struct plan *plan)
@@ -222,6 +225,9 @@ static void lay_out_optimizer(struct cx *cx, struct plan *plan)
         }
         plan->optimizer_bytes += place->bytes;
     }
+    plan->scalars_at = plan->optimizer_bytes;
+    if (plan->backend->apart && training)
+        plan->optimizer_bytes += plan_aligned(plan, 8 * MODC_MAX_SCALARS * (int64_t)plan->gradient_count);
 }
 
 static bool calls(const struct graph *graph, const struct region *region)

@@ -251,7 +251,8 @@ struct plan {
     struct value **constants; /* distinct constant tensors */
     const char **constant_names;
     int constant_count;
-    bool checks;                         /* some call checks its inputs */
+    int64_t scalars_at; /* on a machine of its own: where in the optimiser's block the scalars of steps lie */
+    bool checks;        /* some call checks its inputs */
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
     bool *

@@ -195,6 +195,11 @@ void *modc_device_pointer(const struct modc_params *params, int key)
                : host_pointer(params, params->model->key_count + key);
 }
 
+static size_t elements_of(const struct modc_key *key)
+{
+    return modc_key_bytes(key) / modc_dtype_bytes(key->dtype);
+}
+
 /* Bytes from the start of a tensor in its block to that of the next one. */
 static size_t room_of(const struct modc_model *model, int key)
 {
@@ -307,6 +312,81 @@ static enum modc_status publish(struct modc_training *training)
 static enum modc_status zero(struct modc_context *net, void *block, size_t bytes)
 {
     return failed(net, (cudaError_t)modc_cuda_zero(modc_cuda_of(net)->stream, block, 0, bytes), "zero_grad");
+}
+
+/* ---- training: note [training on a device] -------------------------------------------------------------------------- */
+
+static enum modc_status numbers(struct modc_training *training, double type, double *to)
+{
+    const struct modc_model *model = training->model;
+    struct modc_context *net = training->net;
+    double *cells = modc_numbers_of(training);
+
+    for (int i = 0; i < model->gradient_count; i++) {
+        const struct modc_key *key = &model->keys[modc_gradient_key(model, i)];
+        const void *gradient = modc_gradient_at(training, i);
+
+        if (gradient != NULL)
+            MODC_TRY(failed(net,
+                            (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, &cells[i], gradient,
+                                                          key->dtype, elements_of(key), type),
+                            "norms of gradients"));
+    }
+    MODC_TRY(failed(net,
+                    cudaMemcpyAsync(to, cells, sizeof *to * (size_t)model->gradient_count,
+                                    cudaMemcpyDeviceToHost, stream_of(net)),
+                    "norms of gradients"));
+    return failed(net, cudaStreamSynchronize(stream_of(net)), "norms of gradients");
+}
+
+static enum modc_status scale(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                              double by)
+{
+    return failed(net, (cudaError_t)modc_cuda_scale(modc_cuda_of(net)->stream, data, dtype, count, by),
+                  "clip_grad_norm");
+}
+
+static enum modc_status clamp(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                              double value)
+{
+    return failed(net, (cudaError_t)modc_cuda_clamp(modc_cuda_of(net)->stream, data, dtype, count, value),
+                  "clip_grad_value");
+}
+
+static enum modc_status average(struct modc_context *net, void *to, const void *data, enum modc_dtype dtype,
+                                size_t count, double decay)
+{
+    return failed(net,
+                  (cudaError_t)modc_cuda_average(modc_cuda_of(net)->stream, to, data, dtype, count, decay),
+                  "averages");
+}
+
+static enum modc_status swap(struct modc_context *net, void *a, void *b, size_t bytes)
+{
+    return failed(net, (cudaError_t)modc_cuda_swap(modc_cuda_of(net)->stream, a, b, bytes), "averages");
+}
+
+static enum modc_status fill(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
+                             double value)
+{
+    const size_t each = modc_dtype_bytes(dtype);
+    unsigned char element[8] = {0};
+
+    modc_store(element, dtype, value);
+    return failed(net,
+                  (cudaError_t)modc_cuda_fill(modc_cuda_of(net)->stream, data, element, each, each * count),
+                  "states of the optimiser");
+}
+
+static enum modc_status send(struct modc_context *net, void *to, const void *from, size_t bytes)
+{
+    return failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(net)),
+                  "scalars of a step");
+}
+
+static enum modc_status move(struct modc_context *net, void *to, const void *from, size_t bytes)
+{
+    return failed(net, (cudaError_t)modc_cuda_copy(modc_cuda_of(net)->stream, to, from, bytes), "averages");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------- */
@@ -562,6 +642,38 @@ static enum modc_status find(const char **text)
     return code == cudaSuccess && major >= 8 ? MODC_OK : MODC_GPU;
 }
 
+/* A step of training on the inputs of the entry loss, which is the last. */
+static enum modc_status train_host(struct modc_training *training, const int *sizes, const void **inputs,
+                                   void *loss)
+{
+    struct modc_context *net = training->net;
+    const struct modc_entry *entry = &net->model->entries[net->model->entry_count - 1];
+    const size_t room = modc_host_bytes(entry);
+    enum modc_status status;
+    void *place;
+    char *at;
+
+    if (net->workspace_bytes < room)
+        return MODC_WORKSPACE;
+    for (int s = 0; s < net->model->size_count; s++)
+        if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
+            return MODC_SIZE;
+    at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
+    for (int i = 0; i < entry->input_count; i++) {
+        place = stage(&at, entry, -1 - i, inputs[i]);
+        MODC_TRY(
+            copy_tensor(net, place, inputs[i], io_bytes(entry, -1 - i, sizes), true, "copy of an input"));
+        inputs[entry->input_count + i] = place;
+    }
+    place = stage(&at, entry, 0, loss);
+    net->workspace_bytes -= room;
+    status = net->model->train_step(training, sizes, inputs + entry->input_count, place);
+    net->workspace_bytes += room;
+    MODC_TRY(status);
+    MODC_TRY(copy_tensor(net, loss, place, io_bytes(entry, 0, sizes), false, "copy of an output"));
+    return modc_sync(net);
+}
+
 const struct modc_device modc_cuda_device = {
     .name = "cuda",
     .find = find,
@@ -574,6 +686,18 @@ const struct modc_device modc_cuda_device = {
     .create = create,
     .destroy = destroy,
     .publish = publish,
+    .numbers = numbers,
+    .scale = scale,
+    .clamp = clamp,
+    .average = average,
+    .swap = swap,
+    .fill = fill,
+    .send = send,
+    .move = move,
+    .started = modc_launched,
+    .wrote = modc_cuda_wrote,
+    .stream = modc_stream,
+    .train_host = train_host,
     .zero = zero,
     .call_host = modc_call_host,
     .backward_host = modc_backward_host,

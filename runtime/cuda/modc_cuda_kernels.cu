@@ -156,3 +156,166 @@ extern "C" int modc_cuda_count(void *stream, struct modc_device_head *head)
 {
     return (int)MODC_LAUNCH(count, 1, 1, 0, stream, &head->random);
 }
+
+/* ---- training: note [training on a device] ---- */
+
+/* Halves by their bits. */
+static __device__ double real_at(const void *data, int dtype, int64_t at)
+{
+    switch (dtype) {
+    case MODC_FLOAT64:
+        return ((const double *)data)[at];
+    case MODC_FLOAT16:
+        return modc_half_to_f32(((const uint16_t *)data)[at]);
+    case MODC_BFLOAT16:
+        return modc_bfloat16_to_f32(((const uint16_t *)data)[at]);
+    default:
+        return ((const float *)data)[at];
+    }
+}
+
+static __device__ void set_real(void *data, int dtype, int64_t at, double value)
+{
+    switch (dtype) {
+    case MODC_FLOAT64:
+        ((double *)data)[at] = value;
+        break;
+    case MODC_FLOAT16:
+        ((uint16_t *)data)[at] = modc_f32_to_half((float)value);
+        break;
+    case MODC_BFLOAT16:
+        ((uint16_t *)data)[at] = modc_f32_to_bfloat16((float)value);
+        break;
+    default:
+        ((float *)data)[at] = (float)value;
+    }
+}
+
+/* As torch's vector_norm over parts of a vector: what two parts gave, of magnitudes x: 2 is sums of squares. NaN: the larger. */
+static __device__ double join_numbers(double a, double b, double type)
+{
+    if (type != type)
+        return a > b ? a : b;
+    if (type == (double)INFINITY)
+        return b > a || b != b ? b : a;
+    if (type == -(double)INFINITY)
+        return b < a || b != b ? b : a;
+    return a + b;
+}
+
+static __device__ double number_of(double x, double type)
+{
+    if (type != type)
+        return isfinite(x) ? 0 : 1;
+    if (type == 0)
+        return x != 0;
+    return type == 2 ? x * x : type == 1 || isinf(type) ? x : pow(x, type);
+}
+
+/* number = that of all elements: one block, of which each thread has its own; then the threads in their order. */
+static __global__ void __launch_bounds__(THREADS)
+    number(double *number, const void *data, int dtype, int64_t count, double type)
+{
+    __shared__ double parts[THREADS];
+    double part = type == -(double)INFINITY ? (double)INFINITY : 0;
+
+    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
+        const double x = dtype == MODC_COMPLEX64 ? hypot(real_at(data, MODC_FLOAT32, 2 * i),
+                                                         real_at(data, MODC_FLOAT32, 2 * i + 1))
+                                                 : fabs(real_at(data, dtype, i));
+
+        part = join_numbers(part, number_of(x, type), type);
+    }
+    parts[threadIdx.x] = part;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    for (int t = 1; t < THREADS; t++)
+        part = join_numbers(part, parts[t], type);
+    *number = type == 2                                               ? sqrt(part)
+              : type != type || type == 0 || type == 1 || isinf(type) ? part
+                                                                      : pow(part, 1 / type);
+}
+
+extern "C" int modc_cuda_number(void *stream, double *to, const void *data, enum modc_dtype dtype,
+                                size_t count, double type)
+{
+    return (int)MODC_LAUNCH(number, 1, THREADS, 0, stream, to, data, (int)dtype, (int64_t)count, type);
+}
+
+/* Complex numbers are pairs of reals. */
+static int64_t reals(enum modc_dtype dtype, size_t count)
+{
+    return (int64_t)count * (dtype == MODC_COMPLEX64 ? 2 : 1);
+}
+
+static __global__ void __launch_bounds__(THREADS) scale(void *data, int dtype, int64_t count, double by)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS)) {
+        const double x = real_at(data, dtype, i);
+
+        set_real(data, dtype, i, dtype == MODC_FLOAT32 ? (float)x * (float)by : x * by);
+    }
+}
+
+extern "C" int modc_cuda_scale(void *stream, void *data, enum modc_dtype dtype, size_t count, double by)
+{
+    return (int)MODC_LAUNCH_OVER(scale, reals(dtype, count), THREADS, stream, data,
+                                 dtype == MODC_COMPLEX64 ? (int)MODC_FLOAT32 : (int)dtype,
+                                 reals(dtype, count), by);
+}
+
+/* NaN stays. */
+static __global__ void __launch_bounds__(THREADS) clamp(void *data, int dtype, int64_t count, double value)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS)) {
+        const double x = real_at(data, dtype, i);
+
+        if (x > value)
+            set_real(data, dtype, i, value);
+        if (x < -value)
+            set_real(data, dtype, i, -value);
+    }
+}
+
+extern "C" int modc_cuda_clamp(void *stream, void *data, enum modc_dtype dtype, size_t count, double value)
+{
+    return (int)MODC_LAUNCH_OVER(clamp, (int64_t)count, THREADS, stream, data, (int)dtype, (int64_t)count,
+                                 value);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    average(void *averages, const void *data, int dtype, int64_t count, double decay)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS)) {
+        const double to = real_at(averages, dtype, i), from = real_at(data, dtype, i);
+
+        set_real(averages, dtype, i,
+                 dtype == MODC_FLOAT32 ? (float)decay * (float)to + (float)(1 - decay) * (float)from
+                                       : decay * to + (1 - decay) * from);
+    }
+}
+
+extern "C" int modc_cuda_average(void *stream, void *to, const void *data, enum modc_dtype dtype,
+                                 size_t count, double decay)
+{
+    return (int)MODC_LAUNCH_OVER(average, reals(dtype, count), THREADS, stream, to, data,
+                                 dtype == MODC_COMPLEX64 ? (int)MODC_FLOAT32 : (int)dtype,
+                                 reals(dtype, count), decay);
+}
+
+static __global__ void __launch_bounds__(THREADS) swap(unsigned char *a, unsigned char *b, int64_t bytes)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < bytes; i += MODC_THREADS(THREADS)) {
+        const unsigned char byte = a[i];
+
+        a[i] = b[i];
+        b[i] = byte;
+    }
+}
+
+extern "C" int modc_cuda_swap(void *stream, void *a, void *b, size_t bytes)
+{
+    return (int)MODC_LAUNCH_OVER(swap, (int64_t)bytes, THREADS, stream, (unsigned char *)a,
+                                 (unsigned char *)b, (int64_t)bytes);
+}

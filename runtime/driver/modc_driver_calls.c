@@ -46,7 +46,10 @@ static enum modc_status call_step(struct run *run, int step)
     for (int i = 0; i < run->entry->output_count; i++)
         run->out[i] = part_at(run, &run->outputs[i].tensor, step);
 
-    enum modc_status status = run->options.steps > 0
+    enum modc_status status = run->options.steps > 0 && run->model->device != NULL
+                                  ? run->model->device->train_host(run->training, run->sizes, run->in,
+                                                                   run->out[0])
+                              : run->options.steps > 0
                                   ? run->model->train_step(run->training, run->sizes, run->in, run->out[0])
                               : run->model->device != NULL
                                   ? run->model->device->call_host(run->net, run->entry, run->sizes, run->in,

@@ -125,6 +125,8 @@ struct modc_device {
     enum modc_status (*create)(const struct modc_model *model, struct modc_params *params, size_t workspace,
                                struct modc_context **net);
     void (*destroy)(struct modc_context *net);
+    enum modc_status (*training_create)(struct modc_context *net, struct modc_training **training);
+    void (*training_destroy)(struct modc_training *training);
     /* Which gradients there are, as the host has it, for the kernels of the context's stream; memory of the device becomes 0 there.
      * MODC_GPU. */
     enum modc_status (*publish)(struct modc_training *training);

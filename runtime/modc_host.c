@@ -604,6 +604,8 @@ enum modc_status modc_training_create(struct modc_context *net, struct modc_trai
 
     if (model->training_bytes == 0)
         return MODC_UNSUPPORTED;
+    if (model->device != NULL)
+        return model->device->training_create(net, training);
     all = allocate(align, head + bytes);
     if (all == NULL)
         return MODC_MEMORY;
@@ -627,5 +629,8 @@ void modc_training_destroy(struct modc_training *training)
         training->net->trainer = NULL;
         training->net->saved = 0;
     }
-    release(training);
+    if (training != NULL && training->model->device != NULL)
+        training->model->device->training_destroy(training);
+    else
+        release(training);
 }

@@ -500,6 +500,39 @@ static void destroy(struct modc_context *net)
     free(net);
 }
 
+/* A training that was created, and its block. */
+struct made_training {
+    void *block;
+};
+enum { MADE_TRAINING = 64 }; /* bytes from it to struct MODEL_training */
+
+static void training_destroy(struct modc_training *training)
+{
+    struct made_training *made = (struct made_training *)(void *)((char *)training - MADE_TRAINING);
+
+    release(made->block);
+    free(made);
+}
+
+static enum modc_status training_create(struct modc_context *net, struct modc_training **training)
+{
+    const struct modc_model *model = net->model;
+    const bool trains = model->training_init != NULL;
+    const size_t bytes = trains ? model->training_block : model->gradient_block;
+    struct made_training *made = calloc(1, MADE_TRAINING + model->training_bytes);
+    enum modc_status status;
+
+    if (made == NULL)
+        return MODC_MEMORY;
+    *training = (struct modc_training *)(void *)((char *)made + MADE_TRAINING);
+    status = allocate(&made->block, bytes);
+    if (status == MODC_OK)
+        status = (trains ? model->training_init : modc_training_init)(*training, net, made->block, bytes);
+    if (status != MODC_OK)
+        training_destroy(*training);
+    return status;
+}
+
 static enum modc_status copy(void *to, const void *from, size_t bytes)
 {
     return bytes == 0 || cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? MODC_OK : MODC_GPU;
@@ -685,6 +718,8 @@ const struct modc_device modc_cuda_device = {
     .params_destroy = params_destroy,
     .create = create,
     .destroy = destroy,
+    .training_create = training_create,
+    .training_destroy = training_destroy,
     .publish = publish,
     .numbers = numbers,
     .scale = scale,

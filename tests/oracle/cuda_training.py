@@ -1,0 +1,79 @@
+"""Ten steps of training by every optimiser of tests/optim/cases.txt on cuda, emulated, against the same on a processor: the last loss and
+all parameters. Needs nothing but Python.
+
+    python3 tests/oracle/cuda_training.py --modc build/modc --work DIR [--every 6]
+
+One model has an entry of a line for each of some optimisers would have to train apart; so a model for each, in one dtype by turns.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+import archives
+import compare
+import modc_run
+import safetensors_io
+
+SPEC = """modc: 1
+model: net
+dtype: {dtype}
+inputs: {{x: [5, 4]}}
+modules:
+  trunk:
+    - Linear(4, 8)
+    - Tanh()
+  head: Linear(8, 2)
+forward:
+  - return head(trunk(x))
+training:
+  inputs: {{weight: [5, 2]}}
+  loss:
+    - return (output * weight).sum()
+  optimizer: {optimizer}
+{more}"""
+
+MORE = ["", "  clip: clip_grad_norm_(0.5)\n", "  ema: 0.9\n", "  clip: clip_grad_value_(0.1)\n",
+        "  clip: clip_grad_norm_(0.5, norm_type=1)\n", "  clip: clip_grad_norm_(0.5, norm_type=float('inf'))\n"]
+
+
+def run(modc, spec, folder, name, *options):
+    """(None, loss, parameters), or what went wrong."""
+    files = {kind: folder / f"{name}_{kind}.safetensors" for kind in ("outputs", "state")}
+    command = [*modc, "run", str(spec), "--steps", "10", "--outputs", str(files["outputs"]), "--state", str(files["state"]),
+               *options]
+    done = subprocess.run(command, cwd=archives.ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        return f"{' '.join(command)}: {done.stdout}{done.stderr}", None
+    return None, {**safetensors_io.read(files["outputs"])[0], **safetensors_io.read(files["state"])[0]}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--modc", default="build/modc")
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--every", type=int, default=1)
+    args = parser.parse_args()
+    modc = modc_run.command_of(args.modc)
+    folder = pathlib.Path(args.work).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (archives.ROOT / "tests/optim/cases.txt").read_text().splitlines()
+    optimizers = [line for line in lines if line and not line.startswith("#")]
+    failed = 0
+    for i, optimizer in list(enumerate(optimizers))[::args.every]:
+        dtype = "float64" if i % 4 == 3 else "float32"
+        spec = folder / f"net_{i}.yaml"
+        spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, more=MORE[i // args.every % len(MORE)]))
+        fault, expected = run(modc, spec, folder, "cpu")
+        if not fault:
+            fault, found = run(modc, spec, folder, "cuda", "--device", "cuda", "--emulate=check")
+        if not fault:
+            report, good = compare.compare(expected, found, 1e-4 if dtype == "float32" else 1e-9)
+            fault = None if good else "\n".join(report)
+        print(f"{optimizer}{MORE[i // args.every % len(MORE)].rstrip()}, {dtype}: {fault or 'ok'}", flush=True)
+        failed += fault is not None
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -220,7 +220,7 @@ void catalogue_print_json(struct cx *cx, struct text *text)
 
         text_printf(text, "%s\n    {\"name\": \"%s\", \"algorithms\": [", op ? "," : "", op_rows[op]->name);
         for (int i = 0; (row = algorithm_at(i)); i++) {
-            if ((int)row->op != op)
+            if ((int)row->op != op || !algorithm_is_first(i))
                 continue;
             text_printf(text, "%s\"%s\"", first ? "" : ", ", row->name);
             first = false;

@@ -255,8 +255,9 @@ static const char *const *plan_names(struct cx *cx, int *count)
     const char **names = NULL;
 
     for (int i = 0; (row = algorithm_at(i)); i++)
-        ARENA_PUSH(&cx->arena, names, *count,
-                   arena_format(&cx->arena, "%s=%s", op_rows[row->op]->name, row->name));
+        if (algorithm_is_first(i))
+            ARENA_PUSH(&cx->arena, names, *count,
+                       arena_format(&cx->arena, "%s=%s", op_rows[row->op]->name, row->name));
     ARENA_PUSH(&cx->arena, names, *count, "split=2");
     return names;
 }

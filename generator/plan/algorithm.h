@@ -44,6 +44,9 @@ static inline const struct algorithm_table *algorithms_of(const struct backend *
 /* Of all devices' rows the one of this number; NULL: behind the last. */
 const struct algorithm *algorithm_at(int index);
 
+/* Whether it is the first of its op and name: several devices have rows that go about it in the same way. */
+bool algorithm_is_first(int index);
+
 /* By its name; NULL: the machine has none such. */
 const struct algorithm *algorithm_named(const struct backend *backend, const char *name);
 

@@ -1184,3 +1184,13 @@ const struct algorithm *algorithm_at(int index)
             return &algorithm_tables[device].rows[index];
     return NULL;
 }
+
+bool algorithm_is_first(int index)
+{
+    const struct algorithm *row = algorithm_at(index);
+
+    for (int i = 0; i < index; i++)
+        if (algorithm_at(i)->op == row->op && strcmp(algorithm_at(i)->name, row->name) == 0)
+            return false;
+    return true;
+}

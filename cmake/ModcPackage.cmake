@@ -20,6 +20,6 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # libc6 and libyaml-0-2, in the versions that modc needs
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc | c-compiler") # modc run compiles
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, pkg-config, g++ | c++-compiler, nvidia-cuda-toolkit") # the last for models on CUDA
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian.cmake)
 include(CPack)

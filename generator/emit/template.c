@@ -423,7 +423,11 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
 
             if (value[0] == ',' || !value[0])
                 drop_blanks(out); /* T_ARGS and T_PASS bring their own comma */
-            text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
+            text_printf(out,
+                        is_simple(value) || value[0] == ',' || !value[0] || isupper((unsigned char)word[2])
+                            ? "%s"
+                            : "(%s)",
+                        value);
             i = end;
             if (!value[0] && i < length && text[i] == ' ' && out->length > 0 &&
                 out->data[out->length - 1] == '*') /* T_RESTRICT */

@@ -34,6 +34,7 @@ struct fiber {
 #endif
     enum state state;
     const void *at; /* where it waits */
+    int line;       /* at a barrier: that of the text */
     unsigned mask;
     int predicate;
     struct cuda_host_extent index;
@@ -190,24 +191,25 @@ static void enter(int t)
 
 /* ---- barriers and warps ---- */
 
-static void wait_at_barrier(int predicate, const void *pc)
+static void wait_at_barrier(int predicate, int line, const void *pc)
 {
     struct fiber *fiber = &fibers[cuda_host_now.thread];
 
     fiber->predicate = predicate != 0;
     fiber->state = AT_BARRIER;
     fiber->at = pc;
+    fiber->line = line;
     leave();
 }
 
-void cuda_host_barrier(void)
+void cuda_host_barrier(int line)
 {
-    wait_at_barrier(0, CUDA_HOST_HERE);
+    wait_at_barrier(0, line, CUDA_HOST_HERE);
 }
 
-int cuda_host_barrier_count(int predicate)
+int cuda_host_barrier_count(int predicate, int line)
 {
-    wait_at_barrier(predicate, CUDA_HOST_HERE);
+    wait_at_barrier(predicate, line, CUDA_HOST_HERE);
     return barrier_total;
 }
 
@@ -355,7 +357,7 @@ static bool meet_at_barrier(void)
         waiting++;
         if (first < 0) {
             first = t;
-        } else if (fiber->at != fibers[first].at) {
+        } else if (fiber->at != fibers[first].at && fiber->line != fibers[first].line) {
             stand_at(t);
             cuda_host_report(fiber->at, "threads of a block wait at other barriers");
         }

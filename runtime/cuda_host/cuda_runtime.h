@@ -191,8 +191,9 @@ extern struct cuda_host_place cuda_host;
 
 enum { CUDA_HOST_SLOT = 32 }; /* bytes that a lane can give to the others of its warp */
 
-void cuda_host_barrier(void);
-int cuda_host_barrier_count(int predicate); /* of how many threads it is true */
+/* `line`: of the text, where a compiler may have copied the call. */
+void cuda_host_barrier(int line);
+int cuda_host_barrier_count(int predicate, int line); /* of how many threads it is true */
 void cuda_host_warp(unsigned mask);
 /* Every lane of mask gives bytes; all get what all gave: 32 slots. */
 const unsigned char *cuda_host_exchange(unsigned mask, const void *value, size_t bytes);
@@ -304,21 +305,21 @@ CUDA_HOST_VECTOR4(uint4, unsigned, 16)
 #define gridDim (cuda_host.grid_dim)
 #define warpSize 32
 
-static inline void __syncthreads(void)
+static inline void __syncthreads(int line = __builtin_LINE())
 {
-    cuda_host_barrier();
+    cuda_host_barrier(line);
 }
-static inline int __syncthreads_count(int predicate)
+static inline int __syncthreads_count(int predicate, int line = __builtin_LINE())
 {
-    return cuda_host_barrier_count(predicate);
+    return cuda_host_barrier_count(predicate, line);
 }
-static inline int __syncthreads_or(int predicate)
+static inline int __syncthreads_or(int predicate, int line = __builtin_LINE())
 {
-    return cuda_host_barrier_count(predicate) > 0;
+    return cuda_host_barrier_count(predicate, line) > 0;
 }
-static inline int __syncthreads_and(int predicate)
+static inline int __syncthreads_and(int predicate, int line = __builtin_LINE())
 {
-    return cuda_host_barrier_count(!predicate) == 0;
+    return cuda_host_barrier_count(!predicate, line) == 0;
 }
 static inline void __syncwarp(unsigned mask = 0xffffffffu)
 {

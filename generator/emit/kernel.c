@@ -320,8 +320,9 @@ struct rendering {
     const struct module_tree *tree;
     const struct backend *backend;
     const struct kernel *kernel;
-    const char *tail_args, *tail_pass; /* the sizes that a tail of its own takes */
-    struct forms tails;                /* that are called as functions */
+    const char *tail_args, *tail_pass;   /* the sizes that a tail of its own takes */
+    const char *score_args, *score_pass; /* and those that scores take */
+    struct forms tails;                  /* that are called as functions */
 };
 
 /* What is emitted behind a kernel that is split: a struct of its arguments, a function that takes it and computes one slice,
@@ -499,10 +500,14 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     bool splat = dim_equals(operand->column, 0);
     const char *value;
 
+    for (int i = 0; i < 2; i++)
+        if (operand->batch[i] && !dim_equals(operand->batch[i], 0))
+            text_printf(&at, "%sbatch%d * %s", at.length ? " + " : "", i,
+                        dim_c_text(r->cx, operand->batch[i], true));
     if (operand->row_name) {
         text_printf(&at, "%s * %s", index_text(arena, row), operand->row_name);
     } else if (!dim_equals(operand->row, 0)) {
-        text_add(&at, index_text(arena, row));
+        text_printf(&at, "%s%s", at.length ? " + " : "", index_text(arena, row));
         if (!dim_equals(operand->row, 1))
             text_printf(&at, " * %s", dim_c_text(r->cx, operand->row, true));
     }
@@ -539,8 +544,8 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
     if (!kernel->tail && !kernel->takes_function)
         return value;
     inputs[0] = value;
-    for (int i = 0; i < kernel->extra_count; i++)
-        inputs[1 + i] = tail_operand(r, i, vector, row, column, count);
+    for (int i = kernel->score_count; i < kernel->extra_count; i++)
+        inputs[1 + i - kernel->score_count] = tail_operand(r, i, vector, row, column, count);
     if (kernel->tail_shared || kernel->takes_function) {
         struct text call = text_new(&r->cx->arena);
 
@@ -549,7 +554,7 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
             text_add(&call, function_argument(vector));
         else
             text_printf(&call, "%s_tail%s", kernel->name, vector ? "_v" : "");
-        for (int i = 0; i <= kernel->extra_count; i++)
+        for (int i = 0; i <= kernel->extra_count - kernel->score_count; i++)
             text_printf(&call, "%s%s", i ? ", " : "(", inputs[i]);
         text_printf(&call, "%s)", kernel->takes_function ? "" : r->tail_pass);
         return call.data;
@@ -558,23 +563,64 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
                   : expr_scalar(r->cx, kernel->tail, inputs, NULL, "");
 }
 
+/* "float x, float e0": what a function of a tail takes, of which these extras are the operands; their names are `inputs`. */
+static void tail_parameters(const struct rendering *r, struct text *out, bool vector, int first, int end,
+                            const char **inputs)
+{
+    const struct kernel *kernel = r->kernel;
+    const char *type = epilogue_type(kernel, vector);
+
+    text_printf(out, "%s x", type);
+    inputs[0] = "x";
+    for (int i = first; i < end; i++) {
+        inputs[1 + i - first] = arena_format(&r->cx->arena, "e%d", i);
+        text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].element.computed].c, i);
+    }
+}
+
 /* Of a core whose tail is its own: the function that computes it. */
 static void print_tail(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *kernel = r->kernel;
-    const char *inputs[32], *type = epilogue_type(kernel, vector), *result;
+    const char *inputs[32], *result;
     struct text before = text_new(&r->cx->arena);
 
-    text_printf(out, "MODC_INLINE %s %s_tail%s(%s x", type, kernel->name, vector ? "_v" : "", type);
-    inputs[0] = "x";
-    for (int i = 0; i < kernel->extra_count; i++) {
-        inputs[1 + i] = arena_format(&r->cx->arena, "e%d", i);
-        text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].element.computed].c, i);
-    }
+    text_printf(out, "MODC_INLINE %s %s_tail%s(", epilogue_type(kernel, vector), kernel->name,
+                vector ? "_v" : "");
+    tail_parameters(r, out, vector, kernel->score_count, kernel->extra_count, inputs);
     text_printf(out, "%s)\n{\n", r->tail_args);
     result = vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, &before, "    ")
                     : expr_scalar(r->cx, kernel->tail, inputs, &before, "    ");
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
+}
+
+/* What a score goes through: a function of its own. */
+static void print_scores(const struct rendering *r, struct text *out)
+{
+    const struct kernel *kernel = r->kernel;
+    const char *inputs[32], *result;
+    struct text before = text_new(&r->cx->arena);
+
+    text_printf(out, "MODC_INLINE %s %s_score(", epilogue_type(kernel, false), kernel->name);
+    tail_parameters(r, out, false, 0, kernel->score_count, inputs);
+    result = expr_scalar(r->cx, kernel->scores, inputs, &before, "    ");
+    text_printf(out, "%s)\n{\n%s%s    return %s;\n}\n\n", r->score_args, before.data,
+                before.length ? "\n" : "", result);
+}
+
+static const char *score(void *data, const char *value, const char *row, const char *column)
+{
+    const struct rendering *r = data;
+    const struct kernel *kernel = r->kernel;
+    struct text call = text_new(&r->cx->arena);
+
+    if (!kernel->scores)
+        return value;
+    text_printf(&call, "%s_score(%s", kernel->name, value);
+    for (int i = 0; i < kernel->score_count; i++)
+        text_printf(&call, ", %s", tail_operand(r, i, false, row, column, NULL));
+    text_printf(&call, "%s)", r->score_pass);
+    return call.data;
 }
 
 /* "float (*TAIL)(float x, float e0)": of a template's core, which knows what its tail reads. */
@@ -799,6 +845,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                                  .sizes = extras->sizes,
                                  .size_count = extras->size_count,
                                  .epilogue = epilogue,
+                                 .score = score,
                                  .data = r});
 }
 
@@ -842,8 +889,9 @@ static const char *fill_kernel(struct rendering *r, struct forms takes)
 {
     struct cx *cx = r->cx;
     const struct kernel *kernel = r->kernel;
-    struct extras extras = extras_new(cx), tail = extras_new(cx);
+    struct extras extras = extras_new(cx), tail = extras_new(cx), scores = extras_new(cx);
     bool *in_tail = ARENA_ARRAY(&cx->arena, kernel->used_count, bool);
+    bool *in_scores = ARENA_ARRAY(&cx->arena, kernel->used_count, bool);
     const char *parts = NULL, *to_parts = "";
     const struct kernel *own_parts = kernel->handed ? kernel->handed : kernel->parts;
     struct text body = text_new(&cx->arena);
@@ -854,14 +902,19 @@ static const char *fill_kernel(struct rendering *r, struct forms takes)
              parameters_text(cx, kernel, kernel->extra_first, kernel->parameter_count - kernel->extra_first));
     if (kernel->tail)
         dag_mark_sizes(kernel->tail, in_tail);
+    if (kernel->scores)
+        dag_mark_sizes(kernel->scores, in_scores);
     for (int i = 0; i < kernel->shape_count; i++) {
         text_printf(&extras.args, ", %s", shape_declaration(r, &kernel->shapes[i]));
         text_printf(&extras.pass, ", %s", kernel->shapes[i].name);
     }
     add_sizes(r, &extras, kernel, kernel->used);
     add_sizes(r, &tail, kernel, in_tail);
+    add_sizes(r, &scores, kernel, in_scores);
     r->tail_args = tail.args.data;
     r->tail_pass = tail.pass.data;
+    r->score_args = scores.args.data;
+    r->score_pass = scores.pass.data;
     for (int vector = 0; vector < 2; vector++) {
         if (vector ? !takes.vector : !takes.scalar)
             continue;
@@ -907,6 +960,8 @@ static void print_template(struct rendering *r, struct text *out)
         print_tail(r, out, false);
     if (!kernel->takes_function && r->tails.vector)
         print_tail(r, out, true);
+    if (kernel->scores)
+        print_scores(r, out);
     text_add(out, body);
     if (kernel->split.slices > 1 && kernel->shape_count == 0)
         print_template_split(r, out);

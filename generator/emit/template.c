@@ -409,6 +409,13 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
         } else if (size == 6 && strncmp(word, "T_MORE", 6) == 0) {
             drop_line(out);
             i = split_more(cx, out, text, end, length, fill);
+        } else if (size == 7 && strncmp(word, "T_SCORE", 7) == 0) {
+            struct piece arguments[3];
+
+            i = split_arguments(text, end, length, fill, arguments, 3);
+            text_add(out,
+                     fill->score(fill->data, fill_piece(cx, arguments[0], fill),
+                                 fill_piece(cx, arguments[1], fill), fill_piece(cx, arguments[2], fill)));
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             const bool part = size == strlen("T_EPILOGUE_PART");
             struct piece arguments[4];

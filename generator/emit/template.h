@@ -6,7 +6,7 @@
  * the kernel T_of_NAME is the stored type; T_OF(NAME, f) loads and stores vectors through it, T_MOST(NAME, f) those of which some
  * lanes are there, as T_PARTS_f does where nothing is converted; T_GET(NAME, value) is a stored value as it is computed with,
  * T_PUT(NAME, value) the other way round, both the value alone where the types are equal; T_converts_NAME is 1 where they are not.
- * T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Where the hole is not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
+ * T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail, T_SCORE(value, row, column) what scores go through. Where the hole is not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
  * `#else`, `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is
  * for its readers and is not printed.
  *
@@ -48,6 +48,8 @@ struct fill {
     /* The tail of one value, or of a vector of values, of which the first `count` are there; NULL: all are. */
     const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column,
                             const char *count);
+    /* What a score goes through in front of a softmax. */
+    const char *(*score)(void *data, const char *value, const char *row, const char *column);
     void *data;
 };
 

@@ -1160,7 +1160,11 @@ static const struct algorithm cpu_algorithms[] = {
      .core = true},
     COMMON_ALGORITHMS};
 
-static const struct algorithm cuda_algorithms[] = {COMMON_ALGORITHMS};
+static const struct algorithm cuda_algorithms[] = {
+    {"attention_online", GRAPH_OP_ATTENTION, "attention_online", NULL, fits_always, cost_blocks, NULL,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "some queries of a head at a time, over all keys once: a sum of values that shrinks as larger scores are found"},
+    COMMON_ALGORITHMS};
 
 const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {
     [DEVICE_CPU] = {cpu_algorithms, (int)(sizeof cpu_algorithms / sizeof *cpu_algorithms)},

@@ -70,11 +70,13 @@ struct kernel_pointer {
     struct element element;
 };
 
-/* How the tail reads one of its operands: the distance of rows and of columns. */
+/* How the tail reads one of its operands: the distance of rows and of columns, and of batches, which the template calls batch0 and
+ * batch1. */
 struct tail_operand {
     struct element element;
     const struct dim *row, *column;
-    const char *row_name; /* in a core, where the row's is an argument; or NULL */
+    const struct dim *batch[2]; /* NULL: it knows none */
+    const char *row_name;       /* in a core, where the row's is an argument; or NULL */
 };
 
 /* An extent or a distance that a core takes as an argument, which is a constant or a size of each call; or a kernel that it
@@ -206,7 +208,9 @@ struct kernel {
     struct kernel_pointer *pointers; /* beside the parameters */
     int pointer_count;
     const struct dag *tail;
-    bool tail_shared; /* printed as a function, since parts of it are used twice */
+    bool tail_shared;         /* printed as a function, since parts of it are used twice */
+    const struct dag *scores; /* ATTENTION in one kernel: what each score goes through; NULL: nothing */
+    int score_count;          /* it reads so many of the extras, the tail those behind them */
     struct tail_operand *extras;
     int extra_count; /* of the tail */
     int extra_first; /* parameters from here on are in T_ARGS */

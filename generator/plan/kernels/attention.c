@@ -178,7 +178,8 @@ static void values_kernel(struct draft *draft, const struct op *op, const struct
                 pass_operands(draft, op->tail_first, op->input_count), op->input_count - op->tail_first);
 }
 
-static const char *attention_comment(struct cx *cx, const struct op *op)
+/* tail: it is said here, else by finish_comment. */
+static const char *attention_comment(struct cx *cx, const struct op *op, bool tail)
 {
     const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2], *y = op->outputs[0];
     struct text text = text_new(&cx->arena);
@@ -192,24 +193,85 @@ static const char *attention_comment(struct cx *cx, const struct op *op)
         text_printf(&text, ";\n * query i sees keys 0 to %s",
                     op->attention.ahead ? arena_format(&cx->arena, "i + %lld", (long long)op->attention.ahead)
                                         : "i");
-    if (op->tail)
+    if (op->tail && tail)
         text_printf(&text, ";\n * y is then %s", dag_text(cx, op->tail));
     return text.data;
 }
 
-static void holes_attention(struct draft *draft)
+/* ---- one kernel ----------------------------------------------------------------------------------------------- */
+
+/* The strides of an input's last two axes behind those of the batches. */
+static void strides_of(struct draft *draft, const struct value *value, const char *const names[4])
 {
-    static const char *const names[] = {"q", "k", "v"};
+    for (int i = 0; i < 4; i++)
+        hole_dim(draft, names[i], batch_stride(draft->cx, value, i));
+}
+
+/* What its tails read, those of the scores first. */
+static void take_tails(struct draft *draft, const struct op *op)
+{
+    struct arena *arena = &draft->cx->arena;
+    struct kernel *kernel = draft->kernel;
+
+    kernel->tail = op->tail;
+    kernel->tail_shared = op->tail && dag_is_shared(op->tail);
+    kernel->scores = dag_is_identity(op->head) ? NULL : op->head;
+    kernel->score_count = op->tail_first - 3;
+    for (int i = 3; i < op->input_count; i++) {
+        const struct value *value = op->inputs[i];
+        struct tail_operand own = {
+            element_of(draft, value->dtype), .row = batch_stride(draft->cx, value, 2),
+            .column = batch_stride(draft->cx, value, 3),
+            .batch = {batch_stride(draft->cx, value, 0), batch_stride(draft->cx, value, 1)}};
+
+        dim_mark_sizes(own.row, kernel->used);
+        dim_mark_sizes(own.batch[0], kernel->used);
+        dim_mark_sizes(own.batch[1], kernel->used);
+        ARENA_PUSH(arena, kernel->extras, kernel->extra_count, own);
+    }
+    if (kernel->scores)
+        dag_mark_sizes(kernel->scores, kernel->used);
+    if (kernel->tail)
+        dag_mark_sizes(kernel->tail, kernel->used);
+}
+
+/* Of a kernel that calls none: its scores stay with it. */
+static void holes_online(struct draft *draft, const struct op *op)
+{
+    enum { WIDEST = 8 }; /* parts of 32 columns that a warp has in its registers */
     struct cx *cx = draft->cx;
-    const struct op *op = draft->op;
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2];
+    const struct dim *columns = v->dims[v->ndim - 1];
+    const int64_t parts = (dim_upper(columns) + 31) / 32;
+
+    attention_strides(draft, op);
+    strides_of(draft, q, (const char *const[]){"T_q0", "T_q1", "T_qm", "T_qk"});
+    strides_of(draft, k, (const char *const[]){"T_k0", "T_k1", "T_kk", "T_kn"});
+    strides_of(draft, v, (const char *const[]){"T_v0", "T_v1", "T_vn", "T_vc"});
+    hole_dim(draft, "T_n", k->dims[k->ndim - 1]);
+    hole_dim(draft, "T_k", q->dims[q->ndim - 1]);
+    hole_dim(draft, "T_c", columns);
+    hole_int(draft, "T_parts", parts < 1 ? 1 : parts < WIDEST ? parts : WIDEST);
+    hole_int(draft, "T_turned", dim_equals(k->strides[k->ndim - 1], 1));
+    hole_int(draft, "T_safe", op->attention.safe);
+    hole_int(draft, "T_causal", op->attention.causal);
+    hole_dim(draft, "T_ahead", dim_const(&cx->arena, op->attention.ahead));
+    take_tails(draft, op);
+    draft->kernel->comment = attention_comment(cx, op, false);
+}
+
+/* ---- the row ------------------------------------------------------------------------------------------------- */
+
+/* Of a kernel that calls others for its blocks. */
+static void holes_blocks(struct draft *draft, const struct op *op)
+{
+    struct cx *cx = draft->cx;
     const struct value *q = op->inputs[0], *k = op->inputs[1];
     const struct attention plan = attention_of(op, draft->step->algorithm->whole);
     const struct dim *keys = k->dims[k->ndim - 1];
     struct block block = {.sizes = block_sizes(draft, plan.rows, dim_upper(keys)),
                           .key = of_head(cx, k, NULL, NULL)};
 
-    for (int i = 0; i < 3; i++)
-        add_parameter(draft, draft->result, false, names[i]);
     add_scratch(draft, "s");
     block.queries = plan.even ? dim_const(&cx->arena, plan.rows)
                               : dim_size(&cx->arena, &block.sizes[BLOCK_QUERIES]);
@@ -227,7 +289,19 @@ static void holes_attention(struct draft *draft)
     scores_kernel(draft, op, &block);
     softmax_kernel(draft, op, &block);
     values_kernel(draft, op, &block);
-    draft->kernel->comment = attention_comment(cx, op);
+    draft->kernel->comment = attention_comment(cx, op, true);
+}
+
+static void holes_attention(struct draft *draft)
+{
+    static const char *const names[] = {"q", "k", "v"};
+
+    for (int i = 0; i < 3; i++)
+        add_parameter(draft, draft->result, false, names[i]);
+    if (draft->step->algorithm->core)
+        holes_blocks(draft, draft->op);
+    else
+        holes_online(draft, draft->op);
 }
 
 /* The tail is that of the product with the values. */

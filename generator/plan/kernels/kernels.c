@@ -109,7 +109,8 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
     if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
         a->parts != b->parts || !a->handed != !b->handed || a->computed != b->computed ||
         a->hole_count != b->hole_count || a->extra_count != b->extra_count ||
-        a->pointer_count != b->pointer_count || a->extra_first != b->extra_first)
+        a->pointer_count != b->pointer_count || a->extra_first != b->extra_first ||
+        a->score_count != b->score_count || !same_dag(a->scores, b->scores))
         return false;
     for (int i = 0; i < a->hole_count; i++)
         if (!same_hole(&a->holes[i], &b->holes[i]))
@@ -121,7 +122,9 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
     for (int i = 0; i < a->extra_count; i++)
         if (!same_text(a->extras[i].row_name, b->extras[i].row_name) ||
             (!a->extras[i].row_name && !dim_equal(a->extras[i].row, b->extras[i].row)) ||
-            !dim_equal(a->extras[i].column, b->extras[i].column))
+            !dim_equal(a->extras[i].column, b->extras[i].column) ||
+            !same_dim(a->extras[i].batch[0], b->extras[i].batch[0]) ||
+            !same_dim(a->extras[i].batch[1], b->extras[i].batch[1]))
             return false;
     return same_callees(a, b);
 }

@@ -1164,6 +1164,12 @@ static const struct algorithm cuda_algorithms[] = {
     {"attention_online", GRAPH_OP_ATTENTION, "attention_online", NULL, fits_always, cost_blocks, NULL,
      PACKED_NONE, PACKED_NONE, NULL,
      "some queries of a head at a time, over all keys once: a sum of values that shrinks as larger scores are found"},
+    {"recurrent_rows", GRAPH_OP_RECURRENT, "recurrent_rows", NULL, fits_recurrent_dot, cost_recurrent_dot,
+     NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step, some rows a block: eight threads for a unit, with the weight as it lies"},
+    {"recurrent_rows_gradient", GRAPH_OP_RECURRENT_GRADIENT, "recurrent_rows_gradient", NULL, fits_always,
+     cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "step by step, from the last one computed back, some rows a block: the gates, then what they give the step before"},
     COMMON_ALGORITHMS};
 
 const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {

@@ -92,6 +92,18 @@ static void holes_steps(struct draft *draft, const struct value *y)
     hole_extent(draft, "T_m", y->dims[1]);
 }
 
+/* Of a kernel that calls none for its parts: how many rows a block has, and how many threads. */
+static void holes_block(struct draft *draft, const struct dim *rows)
+{
+    enum { ROWS = 4, THREADS = 512, OF_UNIT = 8 };
+    const int64_t threads = (dim_upper(recurrent_width(&draft->cx->arena, draft->op)) * OF_UNIT + 31) / 32 *
+                            32;
+    const int64_t most = dim_upper(rows);
+
+    hole_int(draft, "T_rows", most < 1 ? 1 : most < ROWS ? most : ROWS);
+    hole_int(draft, "T_threads", threads < THREADS ? threads : THREADS);
+}
+
 static const char *recurrent_text(struct cx *cx, const struct op *op)
 {
     static const char *const kinds[] = {"an Elman network", "an Elman network of relu", "an LSTM", "a GRU"};
@@ -124,11 +136,12 @@ static void holes_recurrent(struct draft *draft)
     if (op->recurrent.saves)
         hole_dim(draft, "T_keptm", kept_width(cx, op));
     outputs[made] = "kept";
-    draft->apart = true;
+    draft->apart = draft->step->algorithm->parts != NULL;
     add_operands(draft, outputs, RECURRENT_BIAS);
     name_pointer(draft, "inputs", ahead ? element_of(draft, draft->kernel->computed) : draft->input);
     name_pointer(draft, "state", draft->result);
     holes_steps(draft, y);
+    holes_block(draft, y->dims[1]);
     hole_int(draft, "T_saves", op->recurrent.saves);
     hole_int(draft, "T_wide", gates == 1 ? 8 : 2);
     hole_int(draft, "T_across", gates == 1 ? 2 : 1);
@@ -204,7 +217,7 @@ static void holes_recurrent_gradient(struct draft *draft)
     if (op->recurrent.kind == RECURRENT_LSTM)
         outputs[made++] = "dcell";
     outputs[made] = "dsum";
-    draft->apart = true;
+    draft->apart = draft->step->algorithm->parts != NULL;
     add_operands(draft, outputs, RECURRENT_GATES);
     name_pointer(draft, "dhidden", draft->result); /* where they are no outputs */
     name_pointer(draft, "dcell", draft->result);
@@ -212,6 +225,7 @@ static void holes_recurrent_gradient(struct draft *draft)
     name_pointer(draft, "slopes",
                  projection ? element_of(draft, draft->kernel->computed) : element_of(draft, dy->dtype));
     holes_steps(draft, dy);
+    holes_block(draft, dy->dims[1]);
     hole_int(draft, "T_to_state", op->recurrent.to_state);
     hole_int(draft, "T_last", has[RECURRENT_D_LAST]);
     hole_int(draft, "T_cell", has[RECURRENT_D_CELL]);
@@ -226,9 +240,10 @@ static void holes_recurrent_gradient(struct draft *draft)
         hole_dim(draft, "T_sl", states->strides[0]);
         hole_dim(draft, "T_sm", states->strides[1]);
     }
-    product_kernel(draft, op->outputs[1 + gru], of_head(cx, op->outputs[0], NULL, NULL), weight, "T_CARRY",
-                   "dstate");
-    if (projection)
+    if (draft->apart)
+        product_kernel(draft, op->outputs[1 + gru], of_head(cx, op->outputs[0], NULL, NULL), weight,
+                       "T_CARRY", "dstate");
+    if (draft->apart && projection)
         product_kernel(draft,
                        in_scratch(cx, draft->kernel->computed, dy->dims[1], projection->dims[1],
                                   dim_upper(projection->dims[1])),

@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(T_NAME_threads)
             cell[own * T_cellm + unit] = T_PUT(cell, T_IF(T_state, T_GET(c, c[own * T_h + unit]), 0));
 #endif
         for (int s = 0; s < T_l; s++) {
-            const int t = T_start + s * T_along;
+            const int t = s * T_along + T_start;
             const T_of_state *from[T_rows];
 #if T_gru
             const T_of_state *const before =
@@ -87,8 +87,12 @@ static __global__ void __launch_bounds__(T_NAME_threads)
                 T_real sum[T_rows][T_gates], gate[T_gates];
 
                 MODC_UNROLL
-                for (int i = 0; i < T_rows * T_gates; i++)
-                    sum[i / T_gates][i % T_gates] = gate[i % T_gates] = 0;
+                for (int g = 0; g < T_gates; g++) {
+                    gate[g] = 0;
+                    MODC_UNROLL
+                    for (int r = 0; r < T_rows; r++)
+                        sum[r][g] = 0;
+                }
                 for (int k = lane; k < T_k && unit < T_h; k += 8) {
                     T_real a[T_rows];
 
@@ -105,11 +109,14 @@ static __global__ void __launch_bounds__(T_NAME_threads)
                     }
                 }
                 MODC_UNROLL
-                for (int i = 0; i < T_rows * T_gates; i++) {
-                    const T_real all = T_NAME_sum(sum[i / T_gates][i % T_gates]);
+                for (int g = 0; g < T_gates; g++) {
+                    MODC_UNROLL
+                    for (int r = 0; r < T_rows; r++) {
+                        const T_real all = T_NAME_sum(sum[r][g]);
 
-                    if (lane == i / T_gates)
-                        gate[i % T_gates] = all;
+                        if (lane == r)
+                            gate[g] = all;
+                    }
                 }
                 if (makes && unit < T_h) {
                     const T_of_x *const added = x + t * T_xl + own * T_xm + unit;

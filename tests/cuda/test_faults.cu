@@ -612,6 +612,184 @@ static void in_policy(bool planted)
     cudaStreamSynchronize(stream);
 }
 
+/* ---- attention and recurrent layers: what the templates of templates/cuda do, with less between ---- */
+
+/* As attention_online: a block of 16 queries of 40 numbers, keys in tiles of 32. 1: a tile is filled while others read the last one,
+ * 2: one key too many is read, 3: rows behind the last query are not filled, 4: lanes go on to other keys. */
+static __global__ void __launch_bounds__(128)
+    attend(float *to, const float *q, const float *k, int rows, int count, int fault)
+{
+    __shared__ float keys[32][33], queries[16][32];
+    const int thread = (int)threadIdx.x, lane = thread % 32, first = thread / 32 * 4;
+    float sum[4] = {};
+
+    for (int from = 0; from < count; from += 32) {
+        float weight[4] = {};
+
+        for (int inner = 0; inner < 40; inner += 32) {
+            const int depth = modc_min(40 - inner, 32);
+
+            if (fault != 1)
+                __syncthreads();
+            for (int i = thread; i < 32 * 32; i += 128)
+                if (i % 32 < depth)
+                    keys[i / 32][i % 32] = from + i / 32 < count + (fault == 2)
+                                               ? k[(from + i / 32) * 40 + inner + i % 32]
+                                               : 0;
+            for (int i = thread; i < 16 * 32; i += 128)
+                if (i % 32 < depth && (fault != 3 || i / 32 < rows))
+                    queries[i / 32][i % 32] = i / 32 < rows ? q[i / 32 * 40 + inner + i % 32] : 0;
+            __syncthreads();
+            for (int e = 0; e < depth; e++)
+                for (int r = 0; r < 4; r++)
+                    weight[r] += queries[first + r][e] * keys[lane][e];
+        }
+        for (int j = 0; j < modc_min(count - from, fault == 4 ? lane + 1 : 32); j++)
+            for (int r = 0; r < 4; r++)
+                sum[r] += __shfl_sync(MODC_WARP, weight[r], j);
+    }
+    for (int r = 0; r < 4; r++)
+        if (first + r < rows)
+            to[(first + r) * 32 + lane] = sum[r];
+}
+
+static void in_attention(int fault)
+{
+    float *q, *k, *to;
+
+    cudaMalloc(&q, 13 * 40 * sizeof *q);
+    cudaMalloc(&k, 50 * 40 * sizeof *k);
+    cudaMalloc(&to, 13 * 32 * sizeof *to);
+    cudaMemsetAsync(q, 0, 13 * 40 * sizeof *q, stream);
+    cudaMemsetAsync(k, 0, 50 * 40 * sizeof *k, stream);
+    MODC_LAUNCH(attend, 1, 128, 0, stream, to, q, k, 13, 50, fault);
+    cudaStreamSynchronize(stream);
+    cudaFree(q);
+    cudaFree(k);
+    cudaFree(to);
+}
+
+static void in_attention_tile(bool planted)
+{
+    in_attention(planted ? 1 : 0);
+}
+
+static void in_attention_key(bool planted)
+{
+    in_attention(planted ? 2 : 0);
+}
+
+static void in_attention_query(bool planted)
+{
+    in_attention(planted ? 3 : 0);
+}
+
+static void in_attention_lanes(bool planted)
+{
+    in_attention(planted ? 4 : 0);
+}
+
+/* As recurrent_rows: four rows of 20 units a block, eight threads a unit. 1: a step reads what others write of the last one, 2: rows
+ * behind the last one are written. */
+static __global__ void __launch_bounds__(160)
+    recur(float *y, const float *x, const float *w, int steps, int rows, int fault)
+{
+    const int lane = (int)threadIdx.x % 8, unit = (int)threadIdx.x / 8, top = (int)blockIdx.x * 4;
+    const int own = top + lane;
+
+    for (int s = 0; s < steps; s++) {
+        float sum[4] = {}, gate = 0;
+
+        for (int k = lane; k < 20 && s > 0; k += 8)
+            for (int r = 0; r < 4; r++)
+                sum[r] += top + r < rows ? y[((s - 1) * rows + top + r) * 20 + k] * w[unit * 20 + k] : 0;
+        for (int r = 0; r < 4; r++) {
+            for (int d = 4; d > 0; d /= 2)
+                sum[r] += __shfl_xor_sync(MODC_WARP, sum[r], d);
+            gate = lane == r ? sum[r] : gate;
+        }
+        if (lane < 4 && (own < rows || fault == 2))
+            y[(s * rows + own) * 20 + unit] = gate + x[(s * rows + modc_min(own, rows - 1)) * 20 + unit];
+        if (fault != 1)
+            __syncthreads();
+    }
+}
+
+static void in_recurrent(int fault)
+{
+    float *to;
+
+    cudaMalloc(&to, 5 * 6 * 20 * sizeof *to);
+    MODC_LAUNCH(recur, 2, 160, 0, stream, to, large, large, 5, 6, fault);
+    cudaStreamSynchronize(stream);
+    cudaFree(to);
+}
+
+static void in_recurrent_step(bool planted)
+{
+    in_recurrent(planted ? 1 : 0);
+}
+
+static void in_recurrent_rows(bool planted)
+{
+    in_recurrent(planted ? 2 : 0);
+}
+
+/* As recurrent_rows_gradient: what the gates of a step, in y, give the state before, by 32 of its elements; each warp adds up some of
+ * the gates. 1: the gates are read while they are made, 2: sums are added before all warps have left theirs, 3: or while others read
+ * them. */
+static __global__ void __launch_bounds__(256)
+    carry(float *y, float *state, const float *w, int steps, int fault)
+{
+    __shared__ float cells[8][4][32];
+    const int thread = (int)threadIdx.x, lane = thread % 32, warp = thread / 32;
+
+    for (int s = 0; s < steps; s++) {
+        for (int i = thread; i < 4 * 64; i += 256)
+            y[s * 256 + i] = state[i];
+        if (fault != 1)
+            __syncthreads();
+        for (int from = 0; from < 64; from += 32) {
+            float sum[4] = {}, all = 0;
+
+            for (int g = warp; g < 64; g += 8)
+                for (int r = 0; r < 4; r++)
+                    sum[r] += y[s * 256 + r * 64 + g] * w[g * 64 + from + lane];
+            for (int r = 0; r < 4; r++)
+                cells[warp][r][lane] = sum[r];
+            if (fault != 2)
+                __syncthreads();
+            for (int i = 0; i < 8 && warp < 4; i++)
+                all += cells[i][warp][lane];
+            if (warp < 4)
+                state[warp * 64 + from + lane] += all;
+            if (fault != 3)
+                __syncthreads();
+        }
+    }
+}
+
+static void in_gradient(int fault)
+{
+    MODC_LAUNCH(carry, 1, 256, 0, stream, large + LARGE / 2, large + LARGE / 4, large, 3, fault);
+    cudaStreamSynchronize(stream);
+}
+
+static void in_gradient_gates(bool planted)
+{
+    in_gradient(planted ? 1 : 0);
+}
+
+static void in_gradient_sums(bool planted)
+{
+    in_gradient(planted ? 2 : 0);
+}
+
+static void in_gradient_cells(bool planted)
+{
+    in_gradient(planted ? 3 : 0);
+}
+
 /* ---- the test ---- */
 
 static const struct fault {
@@ -674,6 +852,17 @@ static const struct fault {
     FAULT(in_bfloat16_groups, "that nobody has written"),
     FAULT(in_bfloat16_page, "with no barrier between (shared memory)", "that nobody has written"),
     FAULT(in_policy, "that nobody has written", "with no barrier between (shared memory)"),
+    FAULT(in_attention_tile, "with no barrier between (shared memory)"),
+    FAULT(in_attention_key, "reads 4 bytes behind what is allocated"),
+    FAULT(in_attention_query, "reads 4 bytes that nobody has written"),
+    FAULT(in_attention_lanes, "wait for others of the mask", "lanes of their warps"),
+    FAULT(in_recurrent_step, "reads 4 bytes that nobody has written",
+          "with no barrier between (global memory)"),
+    FAULT(in_recurrent_rows, "behind what is allocated", "another block"),
+    FAULT(in_gradient_gates, "with no barrier between (global memory)"),
+    FAULT(in_gradient_sums, "reads 4 bytes that nobody has written",
+          "with no barrier between (shared memory)"),
+    FAULT(in_gradient_cells, "with no barrier between"),
 };
 
 static int set_up(void **state)

@@ -24,7 +24,8 @@
 
 struct filling {
     const char *name; /* "T_m" */
-    const char *text; /* a number, an identifier, or an expression (which gets parentheses); in capitals: code */
+    const char
+        *text; /* a number, an identifier, or an expression (which gets parentheses); in capitals: code */
 };
 
 /* A pointer of the kernel. */

@@ -108,6 +108,26 @@ bool conv_is_turned(const struct op *op);
 int64_t conv_band(const struct op *op);
 int64_t conv_band_offset(const struct op *op);
 
+/* How templates/cuda/conv_tile.cu divides its work: tiles of so many pixels and channels of a group, which has so many `bands` of
+ * tiles; the threads of a block, and how many values of x and w each fetches at a step; so many `pieces` of the taps are added up
+ * by blocks of their own. `blocks` of a launch, at the maxima of the sizes. */
+struct conv_tile {
+    int rows, columns, threads, x_values, w_values, pieces;
+    int64_t bands, blocks;
+};
+
+struct conv_tile conv_tile_of(const struct op *op);
+int64_t scratch_conv_tile(const struct op *op);
+
+/* Of that and of templates/cuda/conv.cu: of weights packed as columns, and as they lie. */
+bool fits_conv_tile(const struct graph *graph, const struct op *op);
+bool fits_conv_tile_plain(const struct graph *graph, const struct op *op);
+bool fits_conv_thread(const struct graph *graph, const struct op *op);
+double cost_conv_tile(const struct op *op);
+double cost_conv_tile_plain(const struct op *op);
+double cost_conv_thread(const struct op *op);
+double cost_conv_thread_plain(const struct op *op);
+
 /* How pool_planes lays out its scratch, in elements at the maxima of the sizes: so many lines, one `span` behind the other,
  * of each the first `wide` columns; in all `room`, then the rest of `scratch`. */
 struct pool_plan {

@@ -834,54 +834,18 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
 
 /* Rows that serve every machine: a core of theirs reads operands as they lie. */
 #define COMMON_ALGORITHMS                                                                                                                      \
-    {"pool_planes",                                                                                                                            \
-     GRAPH_OP_POOL,                                                                                                                            \
-     "pool_planes",                                                                                                                            \
+    {"matmul_strided",                                                                                                                         \
+     GRAPH_OP_CONTRACT,                                                                                                                        \
+     "matmul_strided",                                                                                                                         \
      NULL,                                                                                                                                     \
-     fits_pool_planes,                                                                                                                         \
-     op_macs,                                                                                                                                  \
-     tiles_planes,                                                                                                                             \
+     fits_strided,                                                                                                                             \
+     cost_strided,                                                                                                                             \
+     tiles_strided,                                                                                                                            \
      PACKED_NONE,                                                                                                                              \
      PACKED_NONE,                                                                                                                              \
-     scratch_pool_planes,                                                                                                                      \
-     "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window",                   \
+     NULL,                                                                                                                                     \
+     "in register tiles from where both operands lie: neither is a weight that could be packed",                                               \
      .core = true},                                                                                                                            \
-        {"matmul_strided",                                                                                                                     \
-         GRAPH_OP_CONTRACT,                                                                                                                    \
-         "matmul_strided",                                                                                                                     \
-         NULL,                                                                                                                                 \
-         fits_strided,                                                                                                                         \
-         cost_strided,                                                                                                                         \
-         tiles_strided,                                                                                                                        \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "in register tiles from where both operands lie: neither is a weight that could be packed",                                           \
-         .core = true},                                                                                                                        \
-        {"conv_plain",                                                                                                                         \
-         GRAPH_OP_CONV,                                                                                                                        \
-         "conv_plain",                                                                                                                         \
-         NULL,                                                                                                                                 \
-         fits_conv_plain,                                                                                                                      \
-         cost_conv_plain,                                                                                                                      \
-         tiles_lines,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "one output at a time over w as it lies: it is no weight that could be packed",                                                       \
-         .core = true},                                                                                                                        \
-        {"pool",                                                                                                                               \
-         GRAPH_OP_POOL,                                                                                                                        \
-         "pool",                                                                                                                               \
-         NULL,                                                                                                                                 \
-         fits_pool,                                                                                                                            \
-         op_macs,                                                                                                                              \
-         tiles_lines,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "by line and pixel, vectors of channels innermost",                                                                                   \
-         .core = true},                                                                                                                        \
         {"layer_norm",                                                                                                                         \
          GRAPH_OP_NORM,                                                                                                                        \
          "layer_norm",                                                                                                                         \
@@ -1158,7 +1122,20 @@ static const struct algorithm cpu_algorithms[] = {
      cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_recurrent,
      "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once",
      .core = true},
+    {"pool_planes", GRAPH_OP_POOL, "pool_planes", NULL, fits_pool_planes, op_macs, tiles_planes, PACKED_NONE,
+     PACKED_NONE, scratch_pool_planes,
+     "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window",
+     .core = true},
+    {"conv_plain", GRAPH_OP_CONV, "conv_plain", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "one output at a time over w as it lies: it is no weight that could be packed", .core = true},
+    {"pool", GRAPH_OP_POOL, "pool", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
+     "by line and pixel, vectors of channels innermost", .core = true},
     COMMON_ALGORITHMS};
+
+#define BY_THREADS "a thread an output: its window times the weight"
+#define BY_TILES                                                                                             \
+    "in tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on two pages"
 
 static const struct algorithm cuda_algorithms[] = {
     {"attention_online", GRAPH_OP_ATTENTION, "attention_online", NULL, fits_always, cost_blocks, NULL,
@@ -1170,6 +1147,16 @@ static const struct algorithm cuda_algorithms[] = {
     {"recurrent_rows_gradient", GRAPH_OP_RECURRENT_GRADIENT, "recurrent_rows_gradient", NULL, fits_always,
      cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "step by step, from the last one computed back, some rows a block: the gates, then what they give the step before"},
+    {"conv_tile", GRAPH_OP_CONV, "conv_tile", NULL, fits_conv_tile, cost_conv_tile, NULL, PACKED_COLUMNS,
+     PACKED_NONE, scratch_conv_tile, BY_TILES},
+    {"conv_thread", GRAPH_OP_CONV, "conv", NULL, fits_conv_thread, cost_conv_thread, NULL, PACKED_COLUMNS,
+     PACKED_NONE, NULL, BY_THREADS},
+    {"conv_tile_plain", GRAPH_OP_CONV, "conv_tile", NULL, fits_conv_tile_plain, cost_conv_tile_plain, NULL,
+     PACKED_NONE, PACKED_NONE, scratch_conv_tile, BY_TILES ", the weight as it lies"},
+    {"conv_plain", GRAPH_OP_CONV, "conv", NULL, fits_conv_plain, cost_conv_thread_plain, NULL, PACKED_NONE,
+     PACKED_NONE, NULL, BY_THREADS " as it lies"},
+    {"pool", GRAPH_OP_POOL, "pool", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "a thread an output, tap by tap"},
     COMMON_ALGORITHMS};
 
 const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {

@@ -235,6 +235,78 @@ static void holes_line(struct draft *draft, int joined)
         dim_text(arena, x->dims[3]));
 }
 
+/* ---- on a GPU ------------------------------------------------------------------------------------------------- */
+
+/* A type for all places of x and y, and a step of a launch behind the last. */
+static void hole_index(struct draft *draft)
+{
+    const struct value *const values[] = {draft->op->inputs[0], draft->op->outputs[0]};
+    bool wide = false;
+
+    for (int i = 0; i < COUNT(values); i++) {
+        const struct value *value = values[i];
+        int64_t reach = 0;
+
+        for (int axis = 0; axis < value->ndim; axis++)
+            reach += dim_upper(value->dims[axis]) * dim_upper(value->strides[axis]);
+        wide |= reach > INT32_MAX / 2;
+    }
+    hole_int(draft, "T_wide", wide);
+    hole_word(draft, "T_index", wide ? "int64_t" : "int");
+}
+
+/* Where the weight (o, kh, kw, c) lies: packed as columns, or as it is. */
+static void holes_weight(struct draft *draft)
+{
+    static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
+    struct arena *arena = &draft->cx->arena;
+    const struct op *op = draft->op;
+    const struct value *weight = op->inputs[1];
+    const struct dim *at[4], *dense = weight->dims[0];
+    bool even = true;
+
+    if (draft->step->algorithm->weight == PACKED_COLUMNS) {
+        at[0] = dim_const(arena, 1);
+        for (int i = 3; i > 0; dense = dim_mul(arena, dense, weight->dims[i--]))
+            at[i] = dense;
+    } else {
+        for (int i = 0; i < 4; i++)
+            at[i] = weight->strides[i];
+    }
+    for (int i = 0; i < 4; i++)
+        hole_dim(draft, strides[i], at[i]);
+    for (int i = 3; i > 1; i--)
+        even &= dim_equal(at[i - 1], dim_mul(arena, at[i], weight->dims[i]));
+    hole_int(draft, "T_even", even);
+    hole_int(draft, "T_across", dim_equals(at[0], 1));
+}
+
+static void holes_tile(struct draft *draft)
+{
+    const struct conv_tile tile = conv_tile_of(draft->op);
+
+    hole_int(draft, "T_tm", tile.rows);
+    hole_int(draft, "T_tn", tile.columns);
+    hole_int(draft, "T_threads", tile.threads);
+    hole_int(draft, "T_xs", tile.x_values);
+    hole_int(draft, "T_ws", tile.w_values);
+    hole_int(draft, "T_bands", tile.bands);
+    hole_int(draft, "T_banded", tile.bands > 1);
+    hole_int(draft, "T_pieces", tile.pieces);
+    hole_int(draft, "T_pieced", tile.pieces > 1);
+    hole_int(draft, "T_grouped", draft->op->window.groups > 1);
+}
+
+static void holes_device(struct draft *draft)
+{
+    hole_dim(draft, "T_channels", draft->op->outputs[0]->dims[3]);
+    hole_index(draft);
+    holes_weight(draft);
+    holes_tile(draft);
+}
+
+/* ---- of a convolution's kernel ---------------------------------------------------------------------------------- */
+
 static void holes_conv(struct draft *draft)
 {
     struct cx *cx = draft->cx;
@@ -242,7 +314,7 @@ static void holes_conv(struct draft *draft)
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
     enum packed_format weights = draft->step->algorithm->weight;
-    bool by_channel = weights == PACKED_COLUMNS;
+    bool device = draft->plan->backend->apart, by_channel = weights == PACKED_COLUMNS && !device;
     int joined = weights == PACKED_PANELS ? conv_joined_lines(op) : 1;
 
     draft->apart = winograd_side(weights) > 0 || conv_is_apart(op);
@@ -254,7 +326,9 @@ static void holes_conv(struct draft *draft)
     hole_dim(draft, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
     hole_extent(draft, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
     holes_result(draft);
-    if (weights == PACKED_NONE)
+    if (device)
+        holes_device(draft);
+    else if (weights == PACKED_NONE)
         holes_plain(draft);
     else if (winograd_side(weights) > 0)
         holes_winograd(draft, weights);
@@ -357,11 +431,15 @@ static void holes_pool(struct draft *draft)
     if (!is_max && !uneven)
         hole_constant(draft, "T_area",
                       op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
+    if (draft->plan->backend->apart) {
+        hole_int(draft, "T_planes", !op->window.channels_last);
+        hole_index(draft);
+    }
     if (op->window.channels_last) {
         hole_int(draft, "T_rest", !is_whole(draft, x->dims[3]));
         hole_dim(draft, "T_ldx", row_stride(cx, x));
         hole_dim(draft, "T_ldy", row_stride(cx, y));
-    } else {
+    } else if (!draft->plan->backend->apart) {
         holes_planes(draft);
     }
     draft->kernel->comment = arena_format(

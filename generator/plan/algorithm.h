@@ -25,6 +25,9 @@ struct algorithm {
     bool core;  /* note [cores] in kernel.h */
     bool alone; /* its kernels are too large to be compiled into their callers */
     bool whole; /* ATTENTION: all rows of a head are a block */
+    bool (*turns)(
+        const struct op *op,
+        const struct value *place); /* CONV: it can write planes, if y were there; NULL: it cannot */
     bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
 
@@ -104,6 +107,7 @@ bool conv_is_apart(const struct op *op);
 /* conv_direct and conv_depthwise can write planes, as PyTorch wants them: a band of so many channels of a line at a time,
  * which they make in their scratch, so many elements from the start. */
 bool conv_turns(const struct op *op, const struct value *place); /* if y were there */
+bool conv_turns_device(const struct op *op, const struct value *place);
 bool conv_is_turned(const struct op *op);
 int64_t conv_band(const struct op *op);
 int64_t conv_band_offset(const struct op *op);

@@ -274,6 +274,12 @@ bool conv_turns(const struct op *op, const struct value *place)
            (!op_is_depthwise(op) || upper(place->dims[3]) >= CONV_TURNED);
 }
 
+/* By threads, for which no line is too short. */
+bool conv_turns_device(const struct op *op, const struct value *place)
+{
+    return tail_is_by_channel(op) && dim_equals(place->strides[2], 1);
+}
+
 bool conv_is_turned(const struct op *op)
 {
     const struct value *y = op->outputs[0];
@@ -1094,11 +1100,11 @@ static const struct algorithm cpu_algorithms[] = {
      .core = true, .packs = true},
     {"conv_depthwise", GRAPH_OP_CONV, "conv_depthwise", NULL, fits_depthwise, cost_depthwise, tiles_lines,
      PACKED_COLUMNS, PACKED_NONE, scratch_conv,
-     "by line, tile of pixels and vector of channels, all taps at once", .core = true},
+     "by line, tile of pixels and vector of channels, all taps at once", .core = true, .turns = conv_turns},
     {"conv_direct", GRAPH_OP_CONV, "conv_direct", "conv_direct_line", fits_direct, cost_conv, tiles_conv,
      PACKED_PANELS, PACKED_VECTOR, scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out",
-     .core = true, .alone = true},
+     .core = true, .alone = true, .turns = conv_turns},
     {"conv_winograd4", GRAPH_OP_CONV, "conv_winograd", "conv_winograd_tiles", fits_winograd, cost_winograd4,
      tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
      "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144",
@@ -1148,13 +1154,14 @@ static const struct algorithm cuda_algorithms[] = {
      cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "step by step, from the last one computed back, some rows a block: the gates, then what they give the step before"},
     {"conv_tile", GRAPH_OP_CONV, "conv_tile", NULL, fits_conv_tile, cost_conv_tile, NULL, PACKED_COLUMNS,
-     PACKED_NONE, scratch_conv_tile, BY_TILES},
+     PACKED_NONE, scratch_conv_tile, BY_TILES, .turns = conv_turns_device},
     {"conv_thread", GRAPH_OP_CONV, "conv", NULL, fits_conv_thread, cost_conv_thread, NULL, PACKED_COLUMNS,
-     PACKED_NONE, NULL, BY_THREADS},
+     PACKED_NONE, NULL, BY_THREADS, .turns = conv_turns_device},
     {"conv_tile_plain", GRAPH_OP_CONV, "conv_tile", NULL, fits_conv_tile_plain, cost_conv_tile_plain, NULL,
-     PACKED_NONE, PACKED_NONE, scratch_conv_tile, BY_TILES ", the weight as it lies"},
+     PACKED_NONE, PACKED_NONE, scratch_conv_tile, BY_TILES ", the weight as it lies",
+     .turns = conv_turns_device},
     {"conv_plain", GRAPH_OP_CONV, "conv", NULL, fits_conv_plain, cost_conv_thread_plain, NULL, PACKED_NONE,
-     PACKED_NONE, NULL, BY_THREADS " as it lies"},
+     PACKED_NONE, NULL, BY_THREADS " as it lies", .turns = conv_turns_device},
     {"pool", GRAPH_OP_POOL, "pool", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "a thread an output, tap by tap"},
     COMMON_ALGORITHMS};

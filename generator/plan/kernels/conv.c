@@ -351,10 +351,7 @@ static void holes_conv(struct draft *draft)
 
 static bool conv_writes(struct arena *arena, const struct step *step, const struct value *y)
 {
-    const enum packed_format weight = step->algorithm->weight;
-
-    return value_is_rows(arena, y) ||
-           ((weight == PACKED_PANELS || weight == PACKED_COLUMNS) && conv_turns(step->op, y));
+    return value_is_rows(arena, y) || (step->algorithm->turns && step->algorithm->turns(step->op, y));
 }
 
 const struct kernel_row conv_kernels = {.writes = conv_writes,

@@ -11,18 +11,21 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
 {
     __shared__ __align__(16) T_real a[2][16][T_tm + 4], b[2][16][T_tn + 4];
     const int taps = T_kh * T_kw * T_c, steps = (taps + 15) / 16, pixels = T_n * T_oh * T_ow;
-    const int thread = (int)threadIdx.x, row = thread / (T_tn / 4) * 4, column = thread % (T_tn / 4) * 4;
+    const int thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
+    const int wk = T_IF(T_across, thread / T_tn, xk), wc = T_IF(T_across, thread % T_tn, xr);
+    const int row = thread / (T_tn / 4) * 4, column = thread % (T_tn / 4) * 4;
     const int first = (int)blockIdx.x * T_tm, band = T_IF(T_banded, (int)blockIdx.y % T_bands * T_tn, 0);
 #if T_grouped
     const int group = T_IF(T_banded, (int)blockIdx.y / T_bands, (int)blockIdx.y);
 #endif
 #if T_pieced
-    const int from = modc_share(steps, (int)blockIdx.z, T_pieces), to = modc_share(steps, (int)blockIdx.z + 1, T_pieces);
+    const int from = modc_share(steps, (int)blockIdx.z, T_pieces);
+    const int to = modc_share(steps, (int)blockIdx.z + 1, T_pieces);
 #else
     const int from = 0, to = steps;
 #endif
-    T_index image[T_xs]; /* of the pixels of which this thread fetches, with the first lines and columns of their windows */
-    int top[T_xs], west[T_xs];
+    int top[T_xs], west[T_xs]; /* of the windows of which this thread fetches; and where their images begin */
+    T_index image[T_xs];
     T_real left[T_xs], right[T_ws], sum[4][4] = {};
 
 #if !T_bias
@@ -33,8 +36,8 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
         const T_index outputs = T_IF(T_wide, (T_index)pixels, pixels) * T_channels;
 
         for (T_index at = MODC_THREAD(T_threads); at < outputs; at += MODC_THREADS(T_threads)) {
-            const int o = T_IF(T_wide, (int)(at % T_channels), at % T_channels);
             const T_index r = at / T_channels;
+            const int o = T_IF(T_wide, (int)(at % T_channels), at % T_channels);
             T_real value = T_IF(T_bias, T_GET(bias, bias[o]), 0);
 
             for (int piece = 0; piece < T_pieces; piece++)
@@ -52,16 +55,18 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
 #endif
     MODC_UNROLL
     for (int i = 0; i < T_xs; i++) {
-        const int r = first + thread / 16 + i * (T_threads / 16), line = r / T_ow;
+        const int r = first + xr + i * (T_threads / 16), line = r / T_ow;
 
-        top[i] = r < pixels ? line % T_oh * T_sh - T_ph : -T_kh * T_dh; /* behind the last: all lies outside */
+        top[i] = line % T_oh * T_sh - T_ph;
         west[i] = r % T_ow * T_sw - T_pw;
+        if (r >= pixels)
+            top[i] = -T_reach; /* all of it lies outside */
         image[i] = line / T_oh;
         image[i] = T_IF(T_grouped, image[i] * (T_h * T_w * T_ldx) + group * T_c, image[i] * (T_h * T_w * T_ldx));
     }
     for (int step = from; step <= to; step++) {
         if (step < to) {
-            const int k = step * 16 + thread % 16, kh = k / (T_kw * T_c), kw = k / T_c % T_kw, c = k % T_c;
+            const int k = step * 16 + xk, kh = k / (T_kw * T_c), kw = k / T_c % T_kw, c = k % T_c;
 
             MODC_UNROLL
             for (int i = 0; i < T_xs; i++) {
@@ -72,11 +77,8 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
             }
             MODC_UNROLL
             for (int i = 0; i < T_ws; i++) {
-#if T_across
-                const int o = band + (thread + i * T_threads) % T_tn, p = step * 16 + (thread + i * T_threads) / T_tn;
-#else
-                const int o = band + thread / 16 + i * (T_threads / 16), p = k;
-#endif
+                const int p = step * 16 + T_IF(T_across, wk + i * (T_tm / 16), wk);
+                const int o = band + T_IF(T_across, wc, wc + i * (T_threads / 16));
 #if T_even
                 const int tap = p * T_wc;
 #else
@@ -104,15 +106,10 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
         if (step < to) {
             MODC_UNROLL
             for (int i = 0; i < T_xs; i++)
-                a[step % 2][thread % 16][thread / 16 + i * (T_threads / 16)] = left[i];
+                a[step % 2][xk][xr + i * (T_threads / 16)] = left[i];
             MODC_UNROLL
-            for (int i = 0; i < T_ws; i++) {
-#if T_across
-                b[step % 2][(thread + i * T_threads) / T_tn][(thread + i * T_threads) % T_tn] = right[i];
-#else
-                b[step % 2][thread % 16][thread / 16 + i * (T_threads / 16)] = right[i];
-#endif
-            }
+            for (int i = 0; i < T_ws; i++)
+                b[step % 2][T_IF(T_across, wk + i * (T_tm / 16), wk)][T_IF(T_across, wc, wc + i * (T_threads / 16))] = right[i];
         }
         __syncthreads();
     }
@@ -126,12 +123,12 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
             v[((int)blockIdx.z * pixels + r) * T_channels + o] = sum[i / 4][i % 4];
 #else
             const T_real value = T_IF(T_bias, sum[i / 4][i % 4] + T_GET(bias, bias[o]), sum[i / 4][i % 4]);
+
 #if T_turned
             const T_index place = r / (T_oh * T_ow) * T_yn + o * T_yc + r / T_ow % T_oh * T_yh + r % T_ow;
 
             y[place] = T_PUT(y, T_EPILOGUE(value, 0, o));
 #else
-
             y[r * T_ldy + o] = T_PUT(y, T_EPILOGUE(value, r, o));
 #endif
 #endif

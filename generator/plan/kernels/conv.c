@@ -283,7 +283,8 @@ static void holes_weight(struct draft *draft)
 
 static void holes_tile(struct draft *draft)
 {
-    const struct conv_tile tile = conv_tile_of(draft->op);
+    const struct op *op = draft->op;
+    const struct conv_tile tile = conv_tile_of(op);
 
     hole_int(draft, "T_tm", tile.rows);
     hole_int(draft, "T_tn", tile.columns);
@@ -294,7 +295,8 @@ static void holes_tile(struct draft *draft)
     hole_int(draft, "T_banded", tile.bands > 1);
     hole_int(draft, "T_pieces", tile.pieces);
     hole_int(draft, "T_pieced", tile.pieces > 1);
-    hole_int(draft, "T_grouped", draft->op->window.groups > 1);
+    hole_int(draft, "T_grouped", op->window.groups > 1);
+    hole_int(draft, "T_reach", (int64_t)op->window.kernel[0] * op->window.dilation[0]);
 }
 
 static void holes_device(struct draft *draft)

@@ -42,6 +42,7 @@ struct backend {
     int align;             /* of the blocks that a caller places, where no target says another */
     enum dtype computed[DTYPE_COUNT]; /* by the type that an element is stored in: what it is computed in */
     struct cost_figures cost;
+    const char *copy, *copy_bools, *zeros; /* what copies bytes, makes bools of them, and sets them to 0 */
 };
 
 extern const struct backend backends[DEVICE_COUNT];

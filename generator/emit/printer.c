@@ -1,9 +1,6 @@
 /* printer.c - see printer.h. C is written by emit_loops.c and the files beside it. */
 #include "emit/printer.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include "emit/emit_kernel.h"
 #include "emit/kernel.h"
 
@@ -66,21 +63,9 @@ static void print_c_call(struct text *out, const struct call_place *place, const
 static void print_cuda_call(struct text *out, const struct call_place *place, const struct kernel *kernel,
                             const char *arguments)
 {
-    static const struct {
-        const char *c, *cuda;
-    } library[] = {{"memcpy", "modc_cuda_copy"},
-                   {"memset", "modc_cuda_zero"},
-                   {"modc_copy_bools", "modc_cuda_copy_bool"}};
-
-    const char *name = NULL;
-
-    for (size_t i = 0; i < sizeof library / sizeof *library && kernel->form == KERNEL_LIBRARY; i++)
-        if (strcmp(library[i].c, kernel->name) == 0)
-            name = library[i].cuda;
-    assert(name || kernel->form != KERNEL_LIBRARY);
     text_printf(out, "%s%s(", place->indent, place->run);
-    if (name)
-        text_add(out, name);
+    if (kernel->form == KERNEL_LIBRARY)
+        text_add(out, kernel->name);
     else
         text_printf(out, "%s_%s", place->model, kernel->name);
     text_printf(out, ", %s);\n", arguments);

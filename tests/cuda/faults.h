@@ -33,7 +33,7 @@ struct fault {
     const char *says[2]; /* one of them, as threads are ordered; NULL: there is one */
 };
 
-#define FAULT(name, ...)                                                                                   \
+#define FAULT(name, ...)                                                                                     \
     {                                                                                                        \
 #name, name,                                                                                         \
         {                                                                                                    \

@@ -6,13 +6,23 @@ __attribute__((section("cuda_device"))) static int planted_fault;
 
 #define PLANTS(n) (planted_fault == (n))
 
-enum { IMAGES = 2, H = 5, W = 6, C = 20, OH = 5, OW = 6, OC = 34, TAPS = 3 * 3 * C, PIXELS = IMAGES * OH * OW };
+enum {
+    IMAGES = 2,
+    H = 5,
+    W = 6,
+    C = 20,
+    OH = 5,
+    OW = 6,
+    OC = 34,
+    TAPS = 3 * 3 * C,
+    PIXELS = IMAGES * OH * OW
+};
 
 /* ---- the kernels ---- */
 
 /* y (2, 5, 6, 34) = conv2d(x (2, 5, 6, 20), weight (34, 3, 3, 20)), padding 1: conv.cu */
-static __global__ void __launch_bounds__(256) conv(float *restrict to, const float *restrict from,
-                                                   const float *restrict by)
+static __global__ void __launch_bounds__(256)
+    conv(float *restrict to, const float *restrict from, const float *restrict by)
 {
     const int outputs = PIXELS * OC;
 
@@ -40,9 +50,8 @@ static __global__ void __launch_bounds__(256) conv(float *restrict to, const flo
 }
 
 /* The same: conv_tile.cu, in two pieces. */
-static __global__ void __launch_bounds__(128)
-    conv_tile(float *restrict to, const float *restrict from, const float *restrict by, float *v,
-              const bool adds)
+static __global__ void __launch_bounds__(128) conv_tile(float *restrict to, const float *restrict from,
+                                                        const float *restrict by, float *v, const bool adds)
 {
     __shared__ __align__(16) float a[2][16][32 + 4], b[2][16][64 + 4];
     const int steps = (TAPS + 15) / 16, thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
@@ -57,7 +66,8 @@ static __global__ void __launch_bounds__(128)
         return;
     }
     for (int step = start; step <= end; step++) {
-        const int page = PLANTS(4) ? 0 : step % 2, full = PLANTS(4) ? 0 : (step - 1) % 2; /* 4: there is but one */
+        const int page = PLANTS(4) ? 0 : step % 2,
+                  full = PLANTS(4) ? 0 : (step - 1) % 2; /* 4: there is but one */
 
         if (step < end) {
             const int k = step * 16 + xk, kh = k / (3 * C), kw = k / C % 3, c = k % C;

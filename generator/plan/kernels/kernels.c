@@ -309,7 +309,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 {
     for (int v = 0; v < plan->variant_count; v++)
         for (int s = 0; s < plan->variants[v]->step_count; s++)
-            plan->checks |= plan->variants[v]->steps[s].op->code == GRAPH_OP_CHECK;
+            plan->checks |= op_rows[plan->variants[v]->steps[s].op->code]->fails;
     for (int v = 0; v < plan->variant_count; v++) {
         struct variant *variant = plan->variants[v];
 

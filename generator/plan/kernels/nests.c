@@ -269,12 +269,16 @@ static const struct value *as_tensor(const struct making *making, const struct v
 static void call_run(struct making *making, const struct kernel *run, const struct value *target,
                      const struct value *input)
 {
+    const struct backend *backend = making->plan->backend;
     struct cx *cx = making->cx;
     const bool zeros = dag_is_zero(run->dag);
     const struct dim *count = run->nest.ndim > 0 ? run->nest.dims[0] : dim_const(&cx->arena, 1);
     const struct value *tensor = as_tensor(making, zeros ? NULL : input, count);
-    struct kernel_call *call = add_call(
-        making, library_kernel(cx, making->plan, zeros ? "memset" : copy_of_elements(target->dtype)));
+    struct kernel_call *call = add_call(making,
+                                        library_kernel(cx, making->plan,
+                                                       zeros                         ? backend->zeros
+                                                       : target->dtype == DTYPE_BOOL ? backend->copy_bools
+                                                                                     : backend->copy));
 
     add_value(making, call, target);
     if (zeros)

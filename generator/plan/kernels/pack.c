@@ -179,7 +179,8 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
     if (!run && (nest->ndim != 2 || y->dtype != DTYPE_FLOAT32 || !dim_equals(y->strides[1], 1) ||
                  !dim_equals(x->strides[0], 1) || dim_equals(x->strides[1], 0)))
         return false;
-    call = add_call(making, library_kernel(making->cx, making->plan, run ? "memcpy" : "modc_f32_transpose"));
+    call = add_call(making, library_kernel(making->cx, making->plan,
+                                           run ? making->plan->backend->copy : "modc_f32_transpose"));
     add_operand(making, call, entry_operand(making, entry, part->to));
     if (!run)
         add_number(making, call, dim_constant(y->strides[0]));
@@ -285,7 +286,7 @@ void make_passing(struct cx *cx, struct plan *plan, const struct variant *varian
                                      .offset = entry->source.entry->parts[i].to});
     }
     if (entry->zero && !entry->panels) {
-        struct kernel_call *call = add_call(&making, library_kernel(cx, plan, "memset"));
+        struct kernel_call *call = add_call(&making, library_kernel(cx, plan, plan->backend->zeros));
 
         add_operand(&making, call, passing_operand(step, 0));
         add_number(&making, call, 0);

@@ -203,6 +203,9 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 #define MODC_THREAD(block) ((int)(blockIdx.x * (block) + threadIdx.x))
 #define MODC_THREADS(block) ((int)(gridDim.x * (block)))
 
+/* How many parts of that size cover so many. */
+#define MODC_PARTS(count, part) (((count) + (part)-1) / (part))
+
 /* Starts a kernel whose threads deal out so many places: a thread each, up to as many blocks as keep any device busy. */
 #define MODC_LAUNCH_OVER(kernel, places, block, stream, ...)                                                 \
     ((places) == 0 ? cudaSuccess                                                                             \
@@ -218,55 +221,59 @@ static inline unsigned modc_blocks(int64_t places, int block)
 /* What another block of this launch wrote: not from a cache of this one. Behind the fence and the atomic that say it is there. */
 #define modc_read_fresh(p) __ldcg(p)
 
-/* Of the lanes of a warp; all get it. */
-MODC_DEVICE float modc_warp_sum(float x)
-{
-    for (int d = 16; d > 0; d /= 2)
-        x += __shfl_xor_sync(MODC_WARP, x, d);
-    return x;
-}
-
 /* NaN wins, as in PyTorch. */
 MODC_DEVICE float modc_nan_max(float a, float b)
 {
     return a > b || a != a ? a : b;
 }
 
-MODC_DEVICE float modc_warp_max(float x)
+MODC_DEVICE double modc_nan_max(double a, double b)
 {
-    for (int d = 16; d > 0; d /= 2)
-        x = modc_nan_max(x, __shfl_xor_sync(MODC_WARP, x, d));
-    return x;
+    return a > b || a != a ? a : b;
 }
 
-/* Each warp puts its number into its cell; behind it all threads may read them. */
-MODC_DEVICE void modc_fill_cells(float *cells, float x)
-{
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        cells[threadIdx.x / 32] = x;
-    __syncthreads();
-}
+/* For values of the type: modc_warp_sum and modc_warp_max of the lanes of a warp, which all get them; modc_block_sum and
+ * modc_block_max of a block of `warps` whole warps, in an order that never changes, which all threads get. cells: one for each warp,
+ * into which modc_fill_cells puts its number, behind which all threads may read them; used again only behind a barrier. */
+#define MODC_SUMS_OF(type)                                                                                   \
+    MODC_DEVICE type modc_warp_sum(type x)                                                                   \
+    {                                                                                                        \
+        for (int d = 16; d > 0; d /= 2)                                                                      \
+            x += __shfl_xor_sync(MODC_WARP, x, d);                                                           \
+        return x;                                                                                            \
+    }                                                                                                        \
+    MODC_DEVICE type modc_warp_max(type x)                                                                   \
+    {                                                                                                        \
+        for (int d = 16; d > 0; d /= 2)                                                                      \
+            x = modc_nan_max(x, __shfl_xor_sync(MODC_WARP, x, d));                                           \
+        return x;                                                                                            \
+    }                                                                                                        \
+    MODC_DEVICE void modc_fill_cells(type *cells, type x)                                                    \
+    {                                                                                                        \
+        __syncthreads();                                                                                     \
+        if (threadIdx.x % 32 == 0)                                                                           \
+            cells[threadIdx.x / 32] = x;                                                                     \
+        __syncthreads();                                                                                     \
+    }                                                                                                        \
+    MODC_DEVICE type modc_block_sum(type x, type *cells, const int warps)                                    \
+    {                                                                                                        \
+        modc_fill_cells(cells, modc_warp_sum(x));                                                            \
+        x = 0;                                                                                               \
+        for (int w = 0; w < warps; w++)                                                                      \
+            x += cells[w];                                                                                   \
+        return x;                                                                                            \
+    }                                                                                                        \
+    MODC_DEVICE type modc_block_max(type x, type *cells, const int warps)                                    \
+    {                                                                                                        \
+        modc_fill_cells(cells, modc_warp_max(x));                                                            \
+        x = cells[0];                                                                                        \
+        for (int w = 1; w < warps; w++)                                                                      \
+            x = modc_nan_max(x, cells[w]);                                                                   \
+        return x;                                                                                            \
+    }
 
-/* Of a block of `warps` whole warps, in an order that never changes; all threads get it. cells: one for each warp, used again only
- * behind a barrier. */
-MODC_DEVICE float modc_block_sum(float x, float *cells, const int warps)
-{
-    modc_fill_cells(cells, modc_warp_sum(x));
-    x = 0;
-    for (int w = 0; w < warps; w++)
-        x += cells[w];
-    return x;
-}
-
-MODC_DEVICE float modc_block_max(float x, float *cells, const int warps)
-{
-    modc_fill_cells(cells, modc_warp_max(x));
-    x = cells[0];
-    for (int w = 1; w < warps; w++)
-        x = modc_nan_max(x, cells[w]);
-    return x;
-}
+MODC_SUMS_OF(float)
+MODC_SUMS_OF(double)
 
 /* The last of `blocks` blocks to come here (all threads of each do) gets true: behind it, everything that the others wrote before
  * is there for modc_read_fresh. counter: 0 before the launch, and again behind it; last: a cell in shared memory. */

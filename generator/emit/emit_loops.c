@@ -235,15 +235,21 @@ const char *launcher_head(struct cx *cx, struct text *launchers, const char *pre
     struct text head = text_new(&cx->arena);
 
     text_printf(&head, "int %s_%s(void *%s, ", prefix, name, stream);
-    while (*parameters) { /* what the linker sees has plain pointers, as C and C++ spell them */
+    while (*parameters) {
+        static const struct { /* what the linker sees is spelled as C and C++ have it without modc_simd.h */
+            const char *word, *plain;
+        } own[] = {{"restrict ", ""},
+                   {"*restrict ", "*"},
+                   {"modc_bfloat16 ", "uint16_t "},
+                   {"modc_half ", "uint16_t "}};
         const size_t word = strcspn(parameters, " ") + strspn(parameters + strcspn(parameters, " "), " ");
+        const char *plain = NULL;
 
-        if (strncmp(parameters, "restrict ", 9) == 0)
-            parameters += 9;
-        else if (strncmp(parameters, "*restrict ", 10) == 0)
-            text_add(&head, "*"), parameters += 10;
-        else
-            text_add_bytes(&head, parameters, word), parameters += word;
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            if (strlen(own[i].word) == word && strncmp(parameters, own[i].word, word) == 0)
+                plain = own[i].plain;
+        text_add_bytes(&head, plain ? plain : parameters, plain ? strlen(plain) : word);
+        parameters += word;
     }
     text_add(&head, ")");
     if (launchers)

@@ -5,6 +5,7 @@
 #include "passes/toolkit.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
+#include "plan/cuda_rows.h"
 #include "plan/target.h"
 
 static const struct backend *const cpu = &backends[DEVICE_CPU];
@@ -840,66 +841,18 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
 
 /* Rows that serve every machine: a core of theirs reads operands as they lie. */
 #define COMMON_ALGORITHMS                                                                                                                      \
-    {"matmul_strided",                                                                                                                         \
-     GRAPH_OP_CONTRACT,                                                                                                                        \
-     "matmul_strided",                                                                                                                         \
+    {"ctc",                                                                                                                                    \
+     GRAPH_OP_CTC,                                                                                                                             \
+     "ctc",                                                                                                                                    \
      NULL,                                                                                                                                     \
-     fits_strided,                                                                                                                             \
-     cost_strided,                                                                                                                             \
-     tiles_strided,                                                                                                                            \
+     fits_always,                                                                                                                              \
+     op_macs,                                                                                                                                  \
+     NULL,                                                                                                                                     \
      PACKED_NONE,                                                                                                                              \
      PACKED_NONE,                                                                                                                              \
-     NULL,                                                                                                                                     \
-     "in register tiles from where both operands lie: neither is a weight that could be packed",                                               \
+     scratch_ctc,                                                                                                                              \
+     "a sample at a time, step by step over its labels and the blanks between them",                                                           \
      .core = true},                                                                                                                            \
-        {"layer_norm",                                                                                                                         \
-         GRAPH_OP_NORM,                                                                                                                        \
-         "layer_norm",                                                                                                                         \
-         NULL,                                                                                                                                 \
-         fits_always,                                                                                                                          \
-         op_macs,                                                                                                                              \
-         tiles_norm,                                                                                                                           \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "a row at a time: its mean, then its variance, then the result",                                                                      \
-         .core = true},                                                                                                                        \
-        {"softmax",                                                                                                                            \
-         GRAPH_OP_SOFTMAX,                                                                                                                     \
-         "softmax",                                                                                                                            \
-         NULL,                                                                                                                                 \
-         fits_softmax,                                                                                                                         \
-         op_macs,                                                                                                                              \
-         tiles_norm,                                                                                                                           \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "a row at a time: its maximum, then exponentials and their sum, then the result",                                                     \
-         .core = true},                                                                                                                        \
-        {"softmax_columns",                                                                                                                    \
-         GRAPH_OP_SOFTMAX,                                                                                                                     \
-         "softmax_columns",                                                                                                                    \
-         NULL,                                                                                                                                 \
-         fits_softmax_columns,                                                                                                                 \
-         op_macs,                                                                                                                              \
-         tiles_softmax_columns,                                                                                                                \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_softmax_columns,                                                                                                              \
-         "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",                                    \
-         .core = true},                                                                                                                        \
-        {"ctc",                                                                                                                                \
-         GRAPH_OP_CTC,                                                                                                                         \
-         "ctc",                                                                                                                                \
-         NULL,                                                                                                                                 \
-         fits_always,                                                                                                                          \
-         op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_ctc,                                                                                                                          \
-         "a sample at a time, step by step over its labels and the blanks between them",                                                       \
-         .core = true},                                                                                                                        \
         {"fft",                                                                                                                                \
          GRAPH_OP_FFT,                                                                                                                         \
          "fft",                                                                                                                                \
@@ -1098,6 +1051,10 @@ static const struct algorithm cpu_algorithms[] = {
      PACKED_NONE, PACKED_NONE, scratch_packing,
      "in register tiles over what is packed first, since its neighbours do not lie side by side",
      .core = true, .packs = true},
+    {"matmul_strided", GRAPH_OP_CONTRACT, "matmul_strided", NULL, fits_strided, cost_strided, tiles_strided,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "in register tiles from where both operands lie: neither is a weight that could be packed",
+     .core = true},
     {"conv_depthwise", GRAPH_OP_CONV, "conv_depthwise", NULL, fits_depthwise, cost_depthwise, tiles_lines,
      PACKED_COLUMNS, PACKED_NONE, scratch_conv,
      "by line, tile of pixels and vector of channels, all taps at once", .core = true, .turns = conv_turns},
@@ -1137,11 +1094,23 @@ static const struct algorithm cpu_algorithms[] = {
      "one output at a time over w as it lies: it is no weight that could be packed", .core = true},
     {"pool", GRAPH_OP_POOL, "pool", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
      "by line and pixel, vectors of channels innermost", .core = true},
+    {"layer_norm", GRAPH_OP_NORM, "layer_norm", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,
+     PACKED_NONE, NULL, "a row at a time: its mean, then its variance, then the result", .core = true},
+    {"softmax", GRAPH_OP_SOFTMAX, "softmax", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE,
+     PACKED_NONE, NULL, "a row at a time: its maximum, then exponentials and their sum, then the result",
+     .core = true},
+    {"softmax_columns", GRAPH_OP_SOFTMAX, "softmax_columns", NULL, fits_softmax_columns, op_macs,
+     tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
+     "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",
+     .core = true},
     COMMON_ALGORITHMS};
 
 #define BY_THREADS "a thread an output: its window times the weight"
 #define BY_TILES                                                                                             \
     "in tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on two pages"
+
+#define BY_OUTPUT_TILES "tiles of 64 x 64 outputs a block, 4 x 4 a thread, over pages in shared memory"
+#define BY_WARPS "a warp a column of w and some rows of x, its lanes along the inner length"
 
 static const struct algorithm cuda_algorithms[] = {
     {"attention_online", GRAPH_OP_ATTENTION, "attention_online", NULL, fits_always, cost_blocks, NULL,
@@ -1164,6 +1133,28 @@ static const struct algorithm cuda_algorithms[] = {
      PACKED_NONE, NULL, BY_THREADS " as it lies", .turns = conv_turns_device},
     {"pool", GRAPH_OP_POOL, "pool", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "a thread an output, tap by tap"},
+    {"matmul_tiles", GRAPH_OP_CONTRACT, "matmul_tiles", NULL, fits_cuda_floats, cost_cuda_tiles, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, BY_OUTPUT_TILES},
+    {"matmul_dots", GRAPH_OP_CONTRACT, "matmul_dots", NULL, fits_cuda_floats, cost_cuda_dots, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, BY_WARPS},
+    {"matmul_plain", GRAPH_OP_CONTRACT, "matmul_plain", NULL, fits_cuda_plain, cost_cuda_plain, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, "a thread an output"},
+    {"narrow_tiles", GRAPH_OP_CONTRACT, "matmul_tiles", NULL, fits_cuda_narrow, cost_cuda_tiles, NULL,
+     PACKED_ROWS, PACKED_NONE, NULL, BY_OUTPUT_TILES},
+    {"narrow_dots", GRAPH_OP_CONTRACT, "matmul_dots", NULL, fits_cuda_narrow, cost_cuda_dots, NULL,
+     PACKED_ROWS, PACKED_NONE, NULL, BY_WARPS},
+    {"softmax_warps", GRAPH_OP_SOFTMAX, "softmax_warps", NULL, fits_cuda_softmax_warps, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, "a warp a row, which its lanes keep in registers"},
+    {"softmax_blocks", GRAPH_OP_SOFTMAX, "softmax_blocks", NULL, fits_cuda_softmax_blocks, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "a block a row: its maximum, then the sum of the exponentials, then the result"},
+    {"softmax_threads", GRAPH_OP_SOFTMAX, "softmax_threads", NULL, fits_cuda_softmax_threads, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "a thread a column: its maximum, then the sum of the exponentials, then the result"},
+    {"layer_norm_warps", GRAPH_OP_NORM, "layer_norm_warps", NULL, fits_cuda_norm_warps, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, "a warp a row, which its lanes keep in registers"},
+    {"layer_norm_blocks", GRAPH_OP_NORM, "layer_norm_blocks", NULL, fits_always, op_macs, NULL, PACKED_NONE,
+     PACKED_NONE, NULL, "a block a row: its mean, then its variance, then the result"},
     COMMON_ALGORITHMS};
 
 const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {

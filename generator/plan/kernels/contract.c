@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "passes/toolkit.h"
+#include "plan/cuda_rows.h"
 
 static const char *base_name(const struct op *op)
 {
@@ -42,7 +43,7 @@ static void holes_batches(struct draft *draft, int merged)
     }
 }
 
-/* y = x . w, or in vectors along the rows of y its transpose: columns = columns of w . x. */
+/* y = x . w, or in vectors along the rows of y its transpose: columns = columns of w . x. What is packed first is in v. */
 static void holes_strided(struct draft *draft)
 {
     struct cx *cx = draft->cx;
@@ -79,9 +80,38 @@ static void holes_strided(struct draft *draft)
         hole_shape(draft, "T_room", plan.room);
         hole_shape(draft, "T_rows", plan.rows);
     }
-    draft->kernel->comment = arena_format(
-        &cx->arena, "y %s = x %s . w %s", shape_text(&cx->arena, y->ndim, y->dims),
-        shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));
+}
+
+/* y = x . w of threads, which read all operands where they lie; packed weights as rows. */
+static void holes_threads(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
+    const bool packed = step_packed(draft->step, 1);
+    const int merged = packed ? y->ndim - 2 : product_of(op, false).merged;
+    const struct dim *m = dims_product(cx, y, y->ndim - 2 - merged, y->ndim - 1), *n = y->dims[y->ndim - 1],
+                     *k = x->dims[x->ndim - 1], *one = dim_const(&cx->arena, 1);
+    const struct dim *xm = packed ? row_stride(cx, x) : x->strides[x->ndim - 2];
+    const struct dim *wn = packed ? k : w->strides[w->ndim - 1];
+    const int64_t rows = product_rows_at_once(op);
+    int64_t extent;
+
+    holes_batches(draft, merged);
+    hole_int(draft, "T_batched", y->ndim - 2 - merged);
+    hole_dim(draft, "T_total", dims_product(cx, y, 0, y->ndim - 1));
+    hole_dim(draft, "T_m", m);
+    hole_dim(draft, "T_n", n);
+    hole_dim(draft, "T_k", k);
+    hole_dim(draft, "T_ym", packed ? row_stride(cx, y) : y->strides[y->ndim - 2]);
+    hole_dim(draft, "T_xm", xm);
+    hole_dim(draft, "T_xk", x->strides[x->ndim - 1]);
+    hole_dim(draft, "T_wk", packed ? one : w->strides[w->ndim - 2]);
+    hole_dim(draft, "T_wn", wn);
+    hole_int(draft, "T_each", rows);
+    hole_int(draft, "T_even", dim_is_const(m, &extent) && extent % rows == 0);
+    hole_int(draft, "T_along_m", dim_equals(xm, 1) && !dim_equals(k, 1));
+    hole_int(draft, "T_along_n", dim_equals(wn, 1));
 }
 
 /* How gemm_panel goes over w: see its head. */
@@ -112,8 +142,16 @@ static void holes_contract(struct draft *draft)
     add_scratch(draft, "v");
     hole_dim(draft, "T_bias",
              dim_const(&cx->arena, op->contract.bias)); /* a constant of each call, no flag */
-    if (draft->step->algorithm->weight == PACKED_NONE) {
-        holes_strided(draft);
+    if (draft->plan->backend->apart || !draft->step->algorithm->weight) {
+        if (draft->plan->backend->apart)
+            holes_threads(draft);
+        else
+            holes_strided(draft);
+        draft->kernel->comment = arena_format(
+            &cx->arena, "y %s = x %s . w %s%s%s", shape_text(&cx->arena, y->ndim, y->dims),
+            shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims),
+            draft->plan->backend->apart && op->contract.bias ? " + bias" : "",
+            draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
         return;
     }
     hole_extent(draft, "T_m", dims_product(cx, y, 0, y->ndim - 1));

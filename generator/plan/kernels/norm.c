@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "passes/toolkit.h"
+#include "plan/cuda_rows.h"
 
 static const char *rows_stem(struct cx *cx, const struct op *op, const char *base)
 {
@@ -42,6 +43,8 @@ static void holes_norm(struct draft *draft)
     hole_int(draft, "T_scale", op->norm.weight);
     hole_int(draft, "T_shift", op->norm.bias);
     hole_number(draft, "T_eps", x->dtype, op->norm.eps);
+    hole_int(draft, "T_each",
+             row_values_at_once(dim_upper(dims_product(cx, x, x->ndim - op->norm.axes, x->ndim))));
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = (x - mean) / sqrt(variance + %s)%s%s by rows of the last %s",
         shape_text(&cx->arena, x->ndim, x->dims), eps, op->norm.weight ? " * weight" : "",
@@ -142,11 +145,13 @@ static void holes_softmax(struct draft *draft)
         hole_dim(draft, "T_ldy", row_stride(cx, op->outputs[0]));
         hole_int(draft, "T_wide", dim_upper(x->dims[axis]) >= 128);
         hole_int(draft, "T_in_place", op->outputs[0] == x);
+        hole_int(draft, "T_each", row_values_at_once(dim_upper(x->dims[axis])));
     } else {
         const struct dim *columns = dims_product(cx, x, axis + 1, x->ndim);
 
         hole_dim(draft, "T_n", columns);
         hole_int(draft, "T_rest", !is_whole(draft, columns));
+        hole_int(draft, "T_empty", dim_equals(columns, 0));
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(draft, "T_log", op->softmax.log);

@@ -206,10 +206,15 @@ static void declare_parameter(struct loops *k, struct text *parameters, struct t
 
 enum { THREADS = 256 }; /* of a block */
 
+static int block_threads(const struct loops *k)
+{
+    return k->block_size > 0 ? k->block_size : THREADS;
+}
+
 static const char *kernel_head(const struct loops *k)
 {
     if (k->scene->device == DEVICE_CUDA)
-        return arena_format(k->arena, "static __global__ void __launch_bounds__(%d)", THREADS);
+        return arena_format(k->arena, "static __global__ void __launch_bounds__(%d)", block_threads(k));
     return k->core ? "MODC_INLINE void" : "static MODC_KERNEL void";
 }
 
@@ -261,13 +266,15 @@ const char *launcher_head(struct cx *cx, struct text *launchers, const char *pre
 static void print_launcher(struct loops *k, struct text *out, const char *parameters)
 {
     const char *stream = names_new(&k->names, "stream");
+    const char *places = k->threads ? dim_c_text(k->cx, k->threads, false) : "1";
 
     text_add(out, "\n");
     emit_line(out, launcher_head(k->cx, k->scene->launchers, k->scene->prefix, k->name, stream, parameters));
     text_add(out, "{\n");
-    emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s, %s);", k->name,
-                                k->threads ? dim_c_text(k->cx, k->threads, false) : "1", THREADS, stream,
-                                parameter_names(k->cx, parameters)));
+    if (k->each > 1)
+        places = arena_format(k->arena, "(int64_t)%d * %s", k->each, dim_c_text(k->cx, k->threads, true));
+    emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s, %s);", k->name, places,
+                                block_threads(k), stream, parameter_names(k->cx, parameters)));
     text_add(out, "}\n");
 }
 
@@ -437,22 +444,32 @@ static bool moves(const struct loops *k, int axis)
     return false;
 }
 
-static void open_threads(struct loops *k, const int *axes, int count)
+const struct dim *places_of(struct loops *k, const int *axes, int count)
 {
-    const struct dim *threads = dim_const(k->arena, 1);
-    struct text declared = text_new(k->arena);
-    const char *at, *type = "int", *cast = "";
+    const struct dim *places = dim_const(k->arena, 1);
 
     for (int i = 0; i < count; i++)
-        threads = dim_mul(k->arena, threads, k->nest.dims[axes[i]]);
-    if (dim_upper(threads) > INT32_MAX / 2) /* a step behind the last place must fit, too */
-        type = "int64_t", cast = "(int)";
-    k->threads = threads;
-    open_block(k, "%s", "");
-    at = count == 1 && !*cast ? loop_name(k) : names_new(&k->names, "at");
-    k->block->head = arena_format(k->arena, "for (%s %s = MODC_THREAD(%d); %s < %s; %s += MODC_THREADS(%d))",
-                                  type, at, THREADS, at, dim_c(k, threads), at, THREADS);
-    if (count == 1 && !*cast) {
+        places = dim_mul(k->arena, places, k->nest.dims[axes[i]]);
+    return places;
+}
+
+/* A step behind the last place must fit, too. */
+const char *place_type(const struct dim *places)
+{
+    return dim_upper(places) > INT32_MAX / 2 ? "int64_t" : "int";
+}
+
+const char *place_name(struct loops *k, const char *type, int count, const char *name)
+{
+    return count == 1 && strcmp(type, "int") == 0 ? loop_name(k) : names_new(&k->names, name);
+}
+
+void declare_places(struct loops *k, const char *at, const char *type, const int *axes, int count)
+{
+    const bool wide = strcmp(type, "int") != 0;
+    struct text declared = text_new(k->arena);
+
+    if (count == 1 && !wide) {
         k->index[axes[0]] = at;
         return;
     }
@@ -464,12 +481,25 @@ static void open_threads(struct loops *k, const int *axes, int count)
             continue;
         }
         name = loop_name(k);
-        text_printf(&declared, *cast ? "%s%s = (int)(%s)" : "%s%s = %s", declared.length > 0 ? ", " : "",
-                    name, index);
+        text_printf(&declared, wide ? "%s%s = (int)(%s)" : "%s%s = %s", declared.length > 0 ? ", " : "", name,
+                    index);
         k->index[axes[i]] = name;
     }
     if (declared.length > 0)
         declare(k, "const int %s;", declared.data);
+}
+
+static void open_threads(struct loops *k, const int *axes, int count)
+{
+    const char *at, *type;
+
+    k->threads = places_of(k, axes, count);
+    type = place_type(k->threads);
+    open_block(k, "%s", "");
+    at = place_name(k, type, count, "at");
+    k->block->head = arena_format(k->arena, "for (%s %s = MODC_THREAD(%d); %s < %s; %s += MODC_THREADS(%d))",
+                                  type, at, THREADS, at, dim_c(k, k->threads), at, THREADS);
+    declare_places(k, at, type, axes, count);
 }
 
 void open_places(struct loops *k, const int *axes, int count)

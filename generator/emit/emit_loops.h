@@ -51,6 +51,7 @@ struct loops {
     const char *vectors;       /* how many at a time where the core is told; or NULL */
     const char *callee;        /* of a core: the functions that it takes as its last arguments; or NULL */
     const struct dim *threads; /* CUDA: how many places are dealt out; NULL: one */
+    int block_size, each;      /* CUDA: threads of a block, and for each place; 0: the usual number, one */
 };
 
 const char *indent_text(const struct loops *k);
@@ -96,6 +97,13 @@ void open_places(struct loops *k, const int *axes, int count);
 void close_places(struct loops *k, const int *axes, int count);
 void open_all_places(struct loops *k, int count); /* of the first axes */
 void close_all_places(struct loops *k, int count);
+
+/* CUDA: how many places some axes have; the type that counts them; a name for that number, which is an axis's own where there is but
+ * one; declares where each axis is at the place of that number. */
+const struct dim *places_of(struct loops *k, const int *axes, int count);
+const char *place_type(const struct dim *places);
+const char *place_name(struct loops *k, const char *type, int count, const char *name);
+void declare_places(struct loops *k, const char *at, const char *type, const int *axes, int count);
 
 /* The sum of index * stride over the axes whose index is known: "" for 0. */
 const char *offset_text(struct loops *k, int operand, int first, int last);

@@ -31,6 +31,7 @@ struct reduction {
     const char *accumulator;        /* that the loops at hand add to */
     const char *part;               /* COLUMNS: how many outputs there are in the vector, or NULL */
     const char *best;               /* ARGMAX, ARGMIN: the value at the index */
+    const char *flat; /* the position along the flattened reduced axes, where loops know it; else NULL */
 };
 
 /* What an accumulator starts from, as the type of the elements. */
@@ -251,7 +252,7 @@ static void add_element(struct loops *k, const struct reduction *r)
         else
             open_block(k, "if (%s %s %s)", name, operator, r->best);
         statement(k, "%s = %s;", r->best, name);
-        statement(k, "%s = %s;", accumulator, flat_index(k));
+        statement(k, "%s = %s;", accumulator, r->flat ? r->flat : flat_index(k));
     }
     close_block(k);
 }
@@ -501,19 +502,211 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     close_blocks(k, kept);
 }
 
-static void reduce_elements(struct loops *k, struct reduction *r)
+/* The axes that are reduced, or those that are kept. */
+static int axes_of(const struct loops *k, bool reduced, int axes[MAX_DIMS])
 {
-    int kept[MAX_DIMS], count = 0;
+    int count = 0;
 
     for (int axis = 0; axis < k->nest.ndim; axis++)
-        if (!k->nest.reduced[axis])
-            kept[count++] = axis;
+        if (k->nest.reduced[axis] == reduced)
+            axes[count++] = axis;
+    return count;
+}
+
+static void declare_best(struct loops *k, struct reduction *r)
+{
+    r->best = names_new(&k->names, "best");
+    declare(k, "%s %s = %s;", dtype_rows[r->dtype].c, r->best, neutral_text(k, r));
+    r->accumulator = names_new(&k->names, kind_rows[r->kind].one);
+    declare(k, "int64_t %s = 0;", r->accumulator);
+}
+
+/* ---- CUDA: the threads of a block share what is reduced, in an order that never changes ----------------------------- */
+
+/* A cell in shared memory is a word at least, since a bank holds one. */
+static bool widens(const struct reduction *r)
+{
+    return r->kind == REDUCE_ANY || r->kind == REDUCE_ALL || (!wraps(r) && dtype_rows[r->dtype].bytes < 4);
+}
+
+static const char *cell_type(const struct reduction *r)
+{
+    return widens(r) ? "int" : reduce_is_arg(r->kind) ? dtype_rows[r->dtype].c : scalar_accumulator_type(r);
+}
+
+struct shared {
+    const char *cells,
+        *indices; /* in shared memory: what each thread has found; ARGMAX, ARGMIN: and where; else NULL */
+    const char *thread, *at; /* the number of the thread in its block, and of its output */
+    const char *outside;     /* "at < 100", where a block may have threads without an output; else "" */
+};
+
+/* The loop of a thread over its places, which are as far apart as there are threads for an output. */
+static void share_places(struct loops *k, struct reduction *r, const char *from, const char *stop,
+                         const char *type)
+{
+    int reduced[MAX_DIMS], count = axes_of(k, true, reduced);
+    const char *at;
+
+    open_block(k, "%s", "");
+    at = place_name(k, type, count, "place");
+    k->block->head = arena_format(k->arena, "for (%s %s = %s; %s < %s; %s += %d)", type, at, from, at, stop,
+                                  at, r->form.threads / r->form.outputs);
+    declare_places(k, at, type, reduced, count);
+    r->flat = at;
+    add_element(k, r);
+    for (int i = 0; i < count; i++)
+        k->index[reduced[i]] = NULL;
+    close_block(k);
+}
+
+/* What one thread adds up; note [exact sums]. */
+static void share_elements(struct loops *k, struct reduction *r, const struct shared *shared)
+{
+    int reduced[MAX_DIMS], count = axes_of(k, true, reduced);
+    const struct dim *length = places_of(k, reduced, count);
+    const char *type = place_type(length), *all = dim_c(k, length), *sum, *from, *stop;
+    const char *first = r->form.outputs > 1
+                            ? arena_format(k->arena, "%s / %d", shared->thread, r->form.outputs)
+                            : shared->thread;
+
+    if (reduce_is_arg(r->kind))
+        declare_best(k, r);
+    else
+        r->accumulator = declare_accumulator(k, r, 0, kind_rows[r->kind].one);
+    sum = r->accumulator;
+    if (*shared->outside)
+        open_block(k, "if (%s)", shared->outside);
+    if (r->form.block == 0) {
+        share_places(k, r, first, all, type);
+    } else {
+        from = names_new(&k->names, "from");
+        open_block(k, "for (%s %s = %s; %s < %s; %s += %lld)", type, from, first, from, all, from,
+                   (long long)r->form.block);
+        stop = names_new(&k->names, "stop");
+        declare(k, "const %s %s = %s - %s < %lld ? %s : %s + %lld;", type, stop,
+                dim_c_text(k->cx, length, true), from, (long long)r->form.block, all, from,
+                (long long)r->form.block);
+        r->accumulator = declare_accumulator(k, r, 0, "part");
+        share_places(k, r, from, stop, type);
+        statement(k, "%s += %s;", sum, r->accumulator);
+        close_block(k);
+    }
+    if (*shared->outside)
+        close_block(k);
+    r->accumulator = sum;
+}
+
+/* cells[thread] = that combined with what the thread `d` further on has. */
+static void combine_cells(struct loops *k, const struct reduction *r, const struct shared *shared,
+                          const char *d)
+{
+    const char *operator= kind_rows[r->kind].operator;
+    const char *own = arena_format(k->arena, "%s[%s]", shared->cells, shared->thread);
+    const char *other = arena_format(k->arena, "%s[%s + %s]", shared->cells, shared->thread, d);
+
+    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL) {
+        statement(k, "%s = %s %s %s;", own, own, operator, other);
+    } else if (reduce_is_arg(r->kind)) { /* the first of equal ones, and the first NaN, wins */
+        const char *index = arena_format(k->arena, "%s[%s]", shared->indices, shared->thread);
+        const char *further = arena_format(k->arena, "%s[%s + %s]", shared->indices, shared->thread, d);
+        const char *best = names_new(&k->names, "a"), *second = names_new(&k->names, "b"),
+                   *type = cell_type(r);
+
+        declare(k, "const %s %s = %s, %s = %s;", type, best, own, second, other);
+        if (dtype_is_float(r->dtype))
+            open_block(k,
+                       "if (%s %s %s || (%s != %s && %s == %s) || "
+                       "((%s == %s || (%s != %s && %s != %s)) && %s < %s))",
+                       second, operator, best, second, second, best, best, second, best, second, second, best,
+                       best, further, index);
+        else
+            open_block(k, "if (%s %s %s || (%s == %s && %s < %s))", second, operator, best, second, best,
+                       further, index);
+        statement(k, "%s = %s;", own, second);
+        statement(k, "%s = %s;", index, further);
+        close_block(k);
+    } else if (kind_rows[r->kind].combine && !dtype_is_float(r->dtype)) {
+        open_block(k, "if (%s %s %s)", other, operator, own);
+        statement(k, "%s = %s;", own, other);
+        close_block(k);
+    } else {
+        combine(k, r, false, own, other);
+    }
+}
+
+/* What the threads of an output have found, in the cell of the first. */
+static void share_cells(struct loops *k, const struct reduction *r, const struct shared *shared)
+{
+    const char *d = names_new(&k->names, "d");
+
+    statement(k, "%s[%s] = %s;", shared->cells, shared->thread,
+              reduce_is_arg(r->kind) ? r->best : r->accumulator);
+    if (shared->indices)
+        statement(k, "%s[%s] = %s;", shared->indices, shared->thread, r->accumulator);
+    open_block(k, "for (int %s = %d; %s >= %d; %s /= 2)", d, r->form.threads / 2, d, r->form.outputs, d);
+    statement(k, "__syncthreads();");
+    open_block(k, "if (%s < %s)", shared->thread, d);
+    combine_cells(k, r, shared, d);
+    close_block(k);
+    close_block(k);
+}
+
+static void reduce_blocks(struct loops *k, struct reduction *r)
+{
+    int kept[MAX_DIMS], count = axes_of(k, false, kept), outputs = r->form.outputs;
+    const struct dim *places = places_of(k, kept, count);
+    const char *all = dim_c(k, places), *first, *found;
+    struct shared shared = {.cells = names_new(&k->names, "cells"), .outside = ""};
+    int64_t extent;
+
+    k->threads = places;
+    k->block_size = r->form.threads;
+    k->each = r->form.threads / outputs;
+    declare(k, "__shared__ %s %s[%d];", cell_type(r), shared.cells, r->form.threads);
+    if (reduce_is_arg(r->kind)) {
+        shared.indices = names_new(&k->names, "indices");
+        declare(k, "__shared__ int64_t %s[%d];", shared.indices, r->form.threads);
+    }
+    shared.thread = names_new(&k->names, "thread");
+    declare(k, "const int %s = (int)threadIdx.x;", shared.thread);
+    first = names_new(&k->names, outputs > 1 ? "first" : "at");
+    if (outputs > 1) {
+        open_block(k, "for (int %s = (int)blockIdx.x * %d; %s < %s; %s += (int)gridDim.x * %d)", first,
+                   outputs, first, all, first, outputs);
+        shared.at = names_new(&k->names, "at");
+        declare(k, "const int %s = %s + %s %% %d;", shared.at, first, shared.thread, outputs);
+        if (!dim_is_const(places, &extent) || extent % outputs != 0)
+            shared.outside = arena_format(k->arena, "%s < %s", shared.at, all);
+    } else {
+        open_block(k, "for (int %s = (int)blockIdx.x; %s < %s; %s += (int)gridDim.x)", first, first, all,
+                   first);
+        shared.at = first;
+    }
+    if (count > 0)
+        declare_places(k, shared.at, "int", kept, count);
+    share_elements(k, r, &shared);
+    share_cells(k, r, &shared);
+    open_block(k, "if (%s < %d%s%s)", shared.thread, outputs, *shared.outside ? " && " : "", shared.outside);
+    found = arena_format(k->arena, "%s[%s]", reduce_is_arg(r->kind) ? shared.indices : shared.cells,
+                         shared.thread);
+    if (!reduce_is_arg(r->kind) && widens(r))
+        found = arena_format(k->arena, "(%s)%s", scalar_accumulator_type(r), found);
+    store_scalar(k, r, found);
+    close_block(k);
+    statement(k, "__syncthreads();");
+    for (int i = 0; i < count; i++)
+        k->index[kept[i]] = NULL;
+    close_block(k);
+}
+
+static void reduce_elements(struct loops *k, struct reduction *r)
+{
+    int kept[MAX_DIMS], count = axes_of(k, false, kept);
+
     open_places(k, kept, count);
     if (reduce_is_arg(r->kind)) {
-        r->best = names_new(&k->names, "best");
-        declare(k, "%s %s = %s;", dtype_rows[r->dtype].c, r->best, neutral_text(k, r));
-        r->accumulator = names_new(&k->names, kind_rows[r->kind].one);
-        declare(k, "int64_t %s = 0;", r->accumulator);
+        declare_best(k, r);
         add_loops(k, r, -1, 0);
         store_scalar(k, r, r->accumulator);
     } else {
@@ -561,7 +754,9 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
     k.core = form.core;
     if (takes_head || takes_tail)
         k.callee = reduce_callees(&k, &r);
-    if (form.way == NEST_ELEMENTS)
+    if (form.way == NEST_BLOCKS)
+        reduce_blocks(&k, &r);
+    else if (form.way == NEST_ELEMENTS)
         reduce_elements(&k, &r);
     else
         reduce_vectors(&k, &r);

@@ -180,6 +180,34 @@ static void find_split(const struct nest *nest, struct nest_form *form)
     }
 }
 
+/* Where outputs are few, or their elements lie side by side, threads share them: of a row as many as it is long for, but four
+ * elements are left to each; else neighbours read neighbouring outputs, a sector of the cache at a time. */
+static void share_reduction(const struct nest *nest, enum reduce_kind kind, struct nest_form *form)
+{
+    enum { SHARED = 64, BUSY = 64 * 1024, WARP = 32, MOST = 1024, EACH = 4, SIDE = 8, THREADS = 256 };
+    int64_t length = 1, outputs = 1, parts;
+    bool rows = nest->ndim > 0 && nest->reduced[nest->ndim - 1];
+
+    for (int axis = 0; axis < nest->ndim; axis++) {
+        int64_t upper = dim_upper(nest->dims[axis]);
+
+        if (nest->reduced[axis])
+            length *= upper;
+        else
+            outputs *= upper;
+    }
+    if (length < SHARED || (!rows && outputs >= BUSY))
+        return;
+    form->way = NEST_BLOCKS;
+    form->outputs = rows ? 1 : SIDE;
+    form->threads = rows ? WARP : THREADS;
+    while (rows && form->threads < MOST && form->threads * 2 * EACH <= length)
+        form->threads *= 2;
+    parts = form->threads / form->outputs;
+    if (kind == REDUCE_SUM && form->lanes == DTYPE_FLOAT32 && length > parts * SUM_LIMIT)
+        form->block = parts * SUM_LIMIT;
+}
+
 struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
                              const struct dag *tail, bool vectors)
 {
@@ -193,7 +221,9 @@ struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, con
         form.streams = column_streams(nest, lanes_of(form.lanes));
     else
         form.streams = dim_upper(nest->dims[nest->ndim - 1]) >= STREAMS * lanes_of(form.lanes) ? STREAMS : 1;
-    if (kind == REDUCE_SUM && element == DTYPE_FLOAT32)
+    if (!vectors)
+        share_reduction(nest, kind, &form);
+    if (kind == REDUCE_SUM && element == DTYPE_FLOAT32 && form.way != NEST_BLOCKS)
         find_split(nest, &form);
     return form;
 }

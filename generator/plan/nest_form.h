@@ -15,9 +15,10 @@ enum nest_way {
     NEST_ELEMENTS, /* one by one */
     NEST_ROWS,     /* vectors along the last axis; of a reduction it is reduced */
     NEST_COLUMNS,  /* of a reduction: vectors of outputs along the last axis */
-    NEST_BYTES,    /* of a map: rows of bytes that are copied */
-    NEST_ZEROS,    /* of a map: rows of bytes that become 0 */
-    NEST_TURNED    /* of a map: a copy that transposes */
+    NEST_BLOCKS, /* of a reduction: on a GPU the threads of a block share what an output, or some outputs, is made of */
+    NEST_BYTES, /* of a map: rows of bytes that are copied */
+    NEST_ZEROS, /* of a map: rows of bytes that become 0 */
+    NEST_TURNED /* of a map: a copy that transposes */
 };
 
 struct nest_form {
@@ -27,11 +28,13 @@ struct nest_form {
     int turned;       /* TURNED: the axis along which the operand is contiguous */
     int streams;      /* of a reduction: how many vectors at a time, at most where `vectors` says how many */
     const struct dim *vectors; /* COLUMNS: an argument of a core; else NULL */
+    int threads, outputs;      /* BLOCKS: of a block */
     int split;                 /* note [exact sums]: the axis that is cut into blocks; -1: none */
-    int64_t block;             /* of so many elements */
+    int64_t block;             /* of so many elements; BLOCKS: all axes as one, 0: they are not cut */
 };
 
-/* vectors: whether the machine has them; else everything goes element by element. */
+/* vectors: whether the machine has them; else everything goes element by element, but for reductions of many by few, whose threads
+ * share them. */
 struct nest_form map_form(const struct nest *nest, const struct dag *dag, bool vectors);
 
 /* What copies runs of elements as memcpy does; of bools, whose bytes may come from elsewhere, each is 0 or 1 then. */

@@ -228,6 +228,43 @@ static void test_forms_of_reductions(void **state)
     assert_int_equal(form_of(columns, REDUCE_ANY).way, NEST_ELEMENTS);
 }
 
+/* Without vectors: which reductions the threads of a block share, and by how many. */
+static void test_forms_of_blocks(void **state)
+{
+    const struct nest rows = NEST(2, {k(4), false, {k(1), k(5000)}}, {k(5000), true, {k(0), k(1)}});
+    const struct nest columns = NEST(2, {k(50000), true, {k(0), k(64)}}, {k(64), false, {k(1), k(1)}});
+    const struct {
+        struct nest nest;
+        enum reduce_kind kind;
+        int threads, outputs; /* 0: a thread makes an output */
+        int64_t block;
+    } cases[] = {
+        {rows, REDUCE_SUM, 1024, 1, 0},
+        {rows, REDUCE_ARGMAX, 1024, 1, 0},
+        {NEST(1, {k(63), true, {k(0), k(1)}}), REDUCE_MAX, 0, 0, 0},
+        {NEST(1, {k(64), true, {k(0), k(1)}}), REDUCE_MAX, 32, 1, 0},
+        {NEST(1, {k(256), true, {k(0), k(1)}}), REDUCE_PROD, 64, 1, 0},
+        {NEST(1, {k(1024 * 1024), true, {k(0), k(1)}}), REDUCE_SUM, 1024, 1, 0},
+        {NEST(1, {k(1024 * 1024 + 1), true, {k(0), k(1)}}), REDUCE_SUM, 1024, 1, 1024 * 1024},
+        {columns, REDUCE_SUM, 256, 8, 32 * 1024},
+        {columns, REDUCE_MIN, 256, 8, 0},
+        {NEST(2, {k(64), true, {k(0), k(65536)}}, {k(65536), false, {k(1), k(1)}}), REDUCE_SUM, 0, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dag *head = copy_of();
+        struct nest nest = floats(cases[i].nest);
+        const struct nest_form form = reduce_form(
+            &nest, cases[i].kind, head, reduce_tail(&arena, cases[i].kind, head, DTYPE_FLOAT32), false);
+
+        assert_int_equal(form.way, cases[i].threads > 0 ? NEST_BLOCKS : NEST_ELEMENTS);
+        assert_int_equal(form.threads, cases[i].threads);
+        assert_int_equal(form.outputs, cases[i].outputs);
+        assert_int_equal(form.block, cases[i].block);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_orders_reductions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forms_of_maps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forms_of_reductions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_forms_of_blocks, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

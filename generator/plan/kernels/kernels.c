@@ -175,7 +175,8 @@ static bool same_line(const struct kernel *a, const struct kernel *b)
 static bool same_form(const struct nest_form *a, const struct nest_form *b)
 {
     return a->way == b->way && a->lanes == b->lanes && a->turned == b->turned && a->streams == b->streams &&
-           a->split == b->split && a->block == b->block && same_dim(a->vectors, b->vectors);
+           a->threads == b->threads && a->outputs == b->outputs && a->split == b->split &&
+           a->block == b->block && same_dim(a->vectors, b->vectors);
 }
 
 static bool same_loops(const struct kernel *a, const struct kernel *b)

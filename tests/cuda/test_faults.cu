@@ -1,24 +1,7 @@
 /* test_faults.cu - faults that the checker must find, each in the smallest kernel or call, or in a kernel of kernels.cu: under every
  * order of threads, by what it says; and nothing where the fault is not planted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-extern "C" {
-#include <cmocka.h>
-}
-
+#include "faults.h"
 #include "kernels.h"
-
-enum { N = 128 };
-static cudaStream_t stream, other;
-static float *x, *y; /* N numbers on the device: 0, 1, 2, ... and zeros */
-static float *pinned;
-static unsigned *counter;
 
 /* ---- memory ---- */
 
@@ -540,10 +523,6 @@ static void fill_over_the_end(bool planted)
 
 extern int kernels_fault;
 
-/* Room for all of them, written. */
-static float *large;
-enum { LARGE = 1 << 18 };
-
 static void in_add(bool planted)
 {
     float *to;
@@ -792,18 +771,7 @@ static void in_gradient_cells(bool planted)
 
 /* ---- the test ---- */
 
-static const struct fault {
-    const char *name;
-    void (*run)(bool planted);
-    const char *says[2]; /* one of them, as threads are ordered; NULL: there is one */
-} faults[] = {
-#define FAULT(name, ...)                                                                                     \
-    {                                                                                                        \
-#name, name,                                                                                         \
-        {                                                                                                    \
-            __VA_ARGS__                                                                                      \
-        }                                                                                                    \
-    }
+static const struct fault faults[] = {
     FAULT(one_too_many, "behind what is allocated"),
     FAULT(host_pointer, "reads 4 bytes of host memory"),
     FAULT(no_pointer, "reads 4 bytes of host memory"),
@@ -865,79 +833,7 @@ static const struct fault {
     FAULT(in_gradient_cells, "with no barrier between"),
 };
 
-static int set_up(void **state)
-{
-    static float numbers[LARGE];
-    static const unsigned zero = 0;
-
-    (void)state;
-    for (int i = 0; i < N; i++)
-        numbers[i] = (float)i;
-    cudaMalloc(&x, N * sizeof *x);
-    cudaMalloc(&y, N * sizeof *y);
-    cudaMalloc(&large, sizeof numbers);
-    cudaMalloc(&counter, sizeof *counter);
-    cudaMallocHost(&pinned, N * sizeof *pinned);
-    memset(pinned, 0, N * sizeof *pinned);
-    cudaMemcpy(x, numbers, N * sizeof *x, cudaMemcpyHostToDevice);
-    cudaMemcpy(large, numbers, sizeof numbers, cudaMemcpyHostToDevice);
-    cudaMemcpy(counter, &zero, sizeof zero, cudaMemcpyHostToDevice);
-    cudaMemset(y, 0, N * sizeof *y);
-    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
-    return cudaGetLastError() != cudaSuccess;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cuda_host_faults();
-    cudaStreamDestroy(stream);
-    cudaStreamDestroy(other);
-    cudaFree(x);
-    cudaFree(y);
-    cudaFree(large);
-    cudaFree(counter);
-    cudaFreeHost(pinned);
-    cudaGetLastError();
-    return cuda_host_held() != 0;
-}
-
-static void test_fault(void **state)
-{
-    static const uint64_t seeds[] = {0, 1, 7, 12345};
-    const struct fault *fault = (const struct fault *)*state;
-
-    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
-        cuda_host_seed(seeds[i]);
-        fault->run(false);
-        if (cudaDeviceSynchronize() != cudaSuccess || *cuda_host_fault())
-            fail_msg("seed %d: not planted, and said: %s", (int)seeds[i], cuda_host_fault());
-        fault->run(true);
-        if (cudaDeviceSynchronize() != cudaErrorLaunchFailure)
-            fail_msg("seed %d: not found", (int)seeds[i]);
-        if (!strstr(cuda_host_fault(), fault->says[0]) &&
-            !(fault->says[1] && strstr(cuda_host_fault(), fault->says[1])))
-            fail_msg("seed %d: says: %s", (int)seeds[i], cuda_host_fault());
-        assert_true(cuda_host_faults() > 0);
-        tear_down(NULL);
-        set_up(NULL);
-    }
-}
-
 int main(void)
 {
-    enum { COUNT = sizeof faults / sizeof *faults };
-    static struct CMUnitTest tests[COUNT];
-
-    setenv("CUDA_HOST_QUIET", "1", 1);
-    assert_true(cuda_host_checked());
-    for (int i = 0; i < COUNT; i++) {
-        tests[i].name = faults[i].name;
-        tests[i].test_func = test_fault;
-        tests[i].setup_func = set_up;
-        tests[i].teardown_func = tear_down;
-        tests[i].initial_state = (void *)&faults[i];
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_faults(faults, (int)(sizeof faults / sizeof *faults));
 }

@@ -368,6 +368,54 @@ static void test_callees(void **state)
     forget(m);
 }
 
+/* On a GPU attention calls none: what scores go through is a function of its own, whose operands lie by batches, too. */
+static void test_scores(void **state)
+{
+    struct model *m = make("modc: 1\nmodel: m\nhooks: none\ndevice: cuda\n"
+                           "inputs: {q: [2, 3, 24, 16], bias: [3, 24, 24], mask: [2, 1, 1, 24]}\n"
+                           "forward:\n"
+                           "  - a = softmax(q @ q.mT + bias, -1) @ q\n"
+                           "  - b = softmax(q @ q.mT + mask, -1) @ q\n"
+                           "  - c = softmax(q @ q.mT * mask, -1) @ q\n"
+                           "  - d = softmax(q @ q.mT * mask, -1) @ q * bias[..., :16]\n"
+                           "  - return a, b, c, d\n");
+    const struct kernel *kernels[4];
+    int count = 0;
+
+    (void)state;
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        if (!m->plan->kernels[i]->scores)
+            continue;
+        assert_true(count < 4);
+        kernels[count++] = m->plan->kernels[i];
+    }
+    assert_int_equal(count, 4);
+    for (int i = 0; i < count; i++) {
+        const char *text = text_of(m, kernels[i]);
+        const bool tail = kernels[i]->tail != NULL;
+        struct tail_operand extras[2];
+        struct kernel other = *kernels[i];
+
+        assert_int_equal(kernels[i]->score_count, 1);
+        assert_int_equal(kernels[i]->extra_count, 1 + tail);
+        assert_non_null(strstr(text, "_score(float x, float e0)\n"));
+        assert_non_null(strstr(text, dim_equals(kernels[i]->extras[0].row, 0)
+                                         ? "_score(weight[r], e0[batch0 * 24 + key])"
+                                         : "_score(weight[r], e0[batch1 * 576 + row * 24 + key])"));
+        assert_true(!tail == !strstr(text, "= value * e1[batch1 * 576 + row * 24 + column]"));
+        other.scores = NULL;
+        assert_false(kernel_equal(kernels[i], &other));
+        other = *kernels[i];
+        memcpy(extras, other.extras, (size_t)other.extra_count * sizeof *extras);
+        other.extras = extras;
+        assert_true(kernel_equal(kernels[i], &other));
+        extras[0].batch[0] = extras[0].batch[1];
+        extras[0].batch[1] = kernels[i]->extras[0].batch[0];
+        assert_false(kernel_equal(kernels[i], &other));
+    }
+    forget(m);
+}
+
 /* Both directions of a layer are one core, with the parts that others of its kind share. */
 static void test_directions(void **state)
 {
@@ -596,8 +644,9 @@ int main(void)
         cmocka_unit_test(test_equality),   cmocka_unit_test(test_modes),
         cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
         cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_callees),    cmocka_unit_test(test_directions),
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_most),
+        cmocka_unit_test(test_callees),    cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_directions), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

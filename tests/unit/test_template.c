@@ -34,6 +34,12 @@ static const char *tail(void *data, bool vector, const char *value, const char *
                         count ? ", " : "", count ? count : "");
 }
 
+static const char *score(void *data, const char *value, const char *row, const char *column)
+{
+    *(bool *)data = true;
+    return arena_format(&cx.arena, "score(%s, %s, %s)", value, row, column);
+}
+
 static const char *const sizes[] = {"rows", "rows_", "exp", "x"};
 
 static const char *filled_among(int size_count, const char *text, bool *called)
@@ -51,6 +57,7 @@ static const char *filled_among(int size_count, const char *text, bool *called)
                         .sizes = sizes,
                         .size_count = size_count,
                         .epilogue = tail,
+                        .score = score,
                         .data = called ? called : &unused};
 
     template_fill(&cx, &out, text, &fill);
@@ -152,6 +159,7 @@ static void test_tails(void **state)
     assert_string_equal(filled("y = T_EPILOGUE(sum[i], r + 1, c);\n", &called),
                         "y = tail(sum[i], r + 1, c);\n");
     assert_true(called);
+    FILLS("s = T_SCORE(s[r], row, T_n - 1);\n", "s = score(s[r], row, 64 - 1);\n");
     FILLS("y = T_EPILOGUE_V(sum, 0, T_n);\n", "y = wide(sum, 0, 64);\n");
     FILLS("y = T_EPILOGUE_PART(sum, 0, c, T_n - c);\n", "y = wide(sum, 0, c, 64 - c);\n");
 }

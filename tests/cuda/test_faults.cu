@@ -671,7 +671,7 @@ static void in_attention_lanes(bool planted)
 /* As recurrent_rows: four rows of 20 units a block, eight threads a unit. 1: a step reads what others write of the last one, 2: rows
  * behind the last one are written. */
 static __global__ void __launch_bounds__(160)
-    recur(float *y, const float *x, const float *w, int steps, int rows, int fault)
+    recur(float *to, const float *added, const float *w, int steps, int rows, int fault)
 {
     const int lane = (int)threadIdx.x % 8, unit = (int)threadIdx.x / 8, top = (int)blockIdx.x * 4;
     const int own = top + lane;
@@ -681,14 +681,14 @@ static __global__ void __launch_bounds__(160)
 
         for (int k = lane; k < 20 && s > 0; k += 8)
             for (int r = 0; r < 4; r++)
-                sum[r] += top + r < rows ? y[((s - 1) * rows + top + r) * 20 + k] * w[unit * 20 + k] : 0;
+                sum[r] += top + r < rows ? to[((s - 1) * rows + top + r) * 20 + k] * w[unit * 20 + k] : 0;
         for (int r = 0; r < 4; r++) {
             for (int d = 4; d > 0; d /= 2)
                 sum[r] += __shfl_xor_sync(MODC_WARP, sum[r], d);
             gate = lane == r ? sum[r] : gate;
         }
         if (lane < 4 && (own < rows || fault == 2))
-            y[(s * rows + own) * 20 + unit] = gate + x[(s * rows + modc_min(own, rows - 1)) * 20 + unit];
+            to[(s * rows + own) * 20 + unit] = gate + added[(s * rows + modc_min(own, rows - 1)) * 20 + unit];
         if (fault != 1)
             __syncthreads();
     }
@@ -714,18 +714,18 @@ static void in_recurrent_rows(bool planted)
     in_recurrent(planted ? 2 : 0);
 }
 
-/* As recurrent_rows_gradient: what the gates of a step, in y, give the state before, by 32 of its elements; each warp adds up some of
+/* As recurrent_rows_gradient: what the gates of a step give the state before, by 32 of its elements; each warp adds up some of
  * the gates. 1: the gates are read while they are made, 2: sums are added before all warps have left theirs, 3: or while others read
  * them. */
 static __global__ void __launch_bounds__(256)
-    carry(float *y, float *state, const float *w, int steps, int fault)
+    carry(float *gates, float *state, const float *w, int steps, int fault)
 {
     __shared__ float cells[8][4][32];
     const int thread = (int)threadIdx.x, lane = thread % 32, warp = thread / 32;
 
     for (int s = 0; s < steps; s++) {
         for (int i = thread; i < 4 * 64; i += 256)
-            y[s * 256 + i] = state[i];
+            gates[s * 256 + i] = state[i];
         if (fault != 1)
             __syncthreads();
         for (int from = 0; from < 64; from += 32) {
@@ -733,7 +733,7 @@ static __global__ void __launch_bounds__(256)
 
             for (int g = warp; g < 64; g += 8)
                 for (int r = 0; r < 4; r++)
-                    sum[r] += y[s * 256 + r * 64 + g] * w[g * 64 + from + lane];
+                    sum[r] += gates[s * 256 + r * 64 + g] * w[g * 64 + from + lane];
             for (int r = 0; r < 4; r++)
                 cells[warp][r][lane] = sum[r];
             if (fault != 2)

@@ -3,25 +3,24 @@
  *
  * T_c and T_oc are the channels of one group; pixels of x are T_ldx apart, of y T_ldy. T_turned: channels of y are planes
  * T_yc apart, images T_yn, lines T_yh. Weight (o, kh, kw, c) lies at o * T_wo + kh * T_wh + kw * T_ww + c * T_wc. Stride
- * T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw; padding below 0 crops. T_index: a type that holds all places of
- * x and y. Fits: always; T_n, T_h, T_w, T_oh, T_ow may be sizes. Depthwise too, where T_c and T_oc are 1. */
+ * T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw; padding below 0 crops. Fits:
+ * always; T_n, T_h, T_w, T_oh, T_ow may be sizes. Depthwise too, where T_c and T_oc are 1. Outputs are counted without a sign: a
+ * step behind the last one fits, too. */
 T_COMMENT
 static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
 {
-    const T_index outputs = T_IF(T_wide, (T_index)T_n, T_n) * T_oh * T_ow * T_channels;
+    const unsigned outputs = T_n * T_oh * T_ow * T_channels;
 
 #if !T_bias
     (void)bias;
 #endif
-    for (T_index at = MODC_THREAD(256); at < outputs; at += MODC_THREADS(256)) {
-        const T_index r = at / T_channels, line = r / T_ow;
-        const int o = T_IF(T_wide, (int)(at % T_channels), at % T_channels);
-        const int top = T_IF(T_wide, (int)(line % T_oh), line % T_oh) * T_sh - T_ph;
-        const int west = T_IF(T_wide, (int)(r % T_ow), r % T_ow) * T_sw - T_pw;
+    for (unsigned at = MODC_THREAD(256); at < outputs; at += MODC_THREADS(256)) {
+        const int r = at / T_channels, o = at % T_channels, line = r / T_ow;
+        const int top = line % T_oh * T_sh - T_ph, west = r % T_ow * T_sw - T_pw;
 #if T_groups > 1
-        const T_index image = line / T_oh * (T_h * T_w * T_ldx) + o / T_oc * T_c;
+        const int image = line / T_oh * (T_h * T_w * T_ldx) + o / T_oc * T_c;
 #else
-        const T_index image = line / T_oh * (T_h * T_w * T_ldx);
+        const int image = line / T_oh * (T_h * T_w * T_ldx);
 #endif
         T_real sum = T_IF(T_bias, T_GET(bias, bias[o]), 0);
 
@@ -32,7 +31,7 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
                 continue;
             for (int kw = 0; kw < T_kw; kw++) {
                 const int q = west + kw * T_dw, by = o * T_wo + kh * T_wh + kw * T_ww;
-                const T_index from = image + (h * T_w + q) * T_ldx;
+                const int from = image + (h * T_w + q) * T_ldx;
 
                 if (q < 0 || q >= T_w)
                     continue;
@@ -41,7 +40,7 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
             }
         }
 #if T_turned
-        const T_index to = line / T_oh * T_yn + o * T_yc + line % T_oh * T_yh + r % T_ow;
+        const int to = line / T_oh * T_yn + o * T_yc + line % T_oh * T_yh + r % T_ow;
 
         y[to] = T_PUT(y, T_EPILOGUE(sum, 0, o));
 #else
@@ -52,5 +51,5 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
 
 T_LAUNCHER
 {
-    return MODC_LAUNCH_OVER(T_NAME, T_IF(T_wide, (int64_t)T_n, T_n) * T_oh * T_ow * T_channels, 256, T_STREAM, T_ARGUMENTS);
+    return MODC_LAUNCH_OVER(T_NAME, T_n * T_oh * T_ow * T_channels, 256, T_STREAM, T_ARGUMENTS);
 }

@@ -24,8 +24,7 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
 #else
     const int from = 0, to = steps;
 #endif
-    int top[T_xs], west[T_xs]; /* of the windows of which this thread fetches; and where their images begin */
-    T_index image[T_xs];
+    int top[T_xs], west[T_xs], image[T_xs]; /* of the windows of which this thread fetches */
     T_real left[T_xs], right[T_ws], sum[4][4] = {};
 
 #if !T_bias
@@ -33,17 +32,16 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
 #endif
 #if T_pieced
     if (adds) {
-        const T_index outputs = T_IF(T_wide, (T_index)pixels, pixels) * T_channels;
+        const int outputs = pixels * T_channels; /* few, or their sums were not in pieces */
 
-        for (T_index at = MODC_THREAD(T_threads); at < outputs; at += MODC_THREADS(T_threads)) {
-            const T_index r = at / T_channels;
-            const int o = T_IF(T_wide, (int)(at % T_channels), at % T_channels);
+        for (int at = MODC_THREAD(T_threads); at < outputs; at += MODC_THREADS(T_threads)) {
+            const int r = at / T_channels, o = at % T_channels;
             T_real value = T_IF(T_bias, T_GET(bias, bias[o]), 0);
 
             for (int piece = 0; piece < T_pieces; piece++)
                 value += v[piece * outputs + at];
 #if T_turned
-            const T_index place = r / (T_oh * T_ow) * T_yn + o * T_yc + r / T_ow % T_oh * T_yh + r % T_ow;
+            const int place = r / (T_oh * T_ow) * T_yn + o * T_yc + r / T_ow % T_oh * T_yh + r % T_ow;
 
             y[place] = T_PUT(y, T_EPILOGUE(value, 0, o));
 #else
@@ -61,8 +59,7 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
         west[i] = r % T_ow * T_sw - T_pw;
         if (r >= pixels)
             top[i] = -T_reach; /* all of it lies outside */
-        image[i] = line / T_oh;
-        image[i] = T_IF(T_grouped, image[i] * (T_h * T_w * T_ldx) + group * T_c, image[i] * (T_h * T_w * T_ldx));
+        image[i] = T_IF(T_grouped, line / T_oh * (T_h * T_w * T_ldx) + group * T_c, line / T_oh * (T_h * T_w * T_ldx));
     }
     for (int step = from; step <= to; step++) {
         if (step < to) {
@@ -115,17 +112,17 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
     }
     MODC_UNROLL
     for (int i = 0; i < 16; i++) {
-        const T_index r = first + row + i / 4;
-        const int c = band + column + i % 4, o = T_IF(T_grouped, group * T_oc + c, c);
+        const int r = first + row + i / 4, c = band + column + i % 4;
 
         if (r < pixels && c < T_oc) {
+            const int o = T_IF(T_grouped, group * T_oc + c, c);
+
 #if T_pieced
             v[((int)blockIdx.z * pixels + r) * T_channels + o] = sum[i / 4][i % 4];
 #else
             const T_real value = T_IF(T_bias, sum[i / 4][i % 4] + T_GET(bias, bias[o]), sum[i / 4][i % 4]);
-
 #if T_turned
-            const T_index place = r / (T_oh * T_ow) * T_yn + o * T_yc + r / T_ow % T_oh * T_yh + r % T_ow;
+            const int place = r / (T_oh * T_ow) * T_yn + o * T_yc + r / T_ow % T_oh * T_yh + r % T_ow;
 
             y[place] = T_PUT(y, T_EPILOGUE(value, 0, o));
 #else
@@ -138,8 +135,8 @@ static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T
 
 T_LAUNCHER
 {
-    const int64_t pixels = (int64_t)T_n * T_oh * T_ow;
-    const dim3 blocks((unsigned)((pixels + T_tm - 1) / T_tm), T_bands * T_groups, T_pieces);
+    const int pixels = T_n * T_oh * T_ow;
+    const dim3 blocks((pixels + T_tm - 1) / T_tm, T_bands * T_groups, T_pieces);
 #if T_pieced
     const int failed = pixels == 0 ? cudaSuccess : MODC_LAUNCH(T_NAME, blocks, T_threads, 0, T_STREAM, T_ARGUMENTS, false);
 

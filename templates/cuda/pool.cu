@@ -6,25 +6,26 @@
  * where it is T_dilated T_dh, T_dw. T_is_max: the maximum of what lies inside, NaN if any is. Otherwise the mean: the sum over
  * T_area or, where means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the
  * border (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach
- * over the border. T_index: a type that holds all places of x and y. Fits: always; all but the window may be sizes. */
+ * over the border. Fits: always; all but the window may be sizes. Outputs are counted without a sign:
+ * a step behind the last one fits, too. */
 T_COMMENT
 static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
 {
-    const T_index outputs = T_IF(T_wide, (T_index)T_n, T_n) * T_c * T_oh * T_ow;
+    const unsigned outputs = T_n * T_c * T_oh * T_ow;
 
-    for (T_index at = MODC_THREAD(256); at < outputs; at += MODC_THREADS(256)) {
+    for (unsigned at = MODC_THREAD(256); at < outputs; at += MODC_THREADS(256)) {
 #if T_planes
-        const T_index line = at / T_ow, image = line / T_oh * (T_h * T_w);
-        const int ow = T_IF(T_wide, (int)(at % T_ow), at % T_ow);
+        const int line = at / T_ow, ow = at % T_ow, image = line / T_oh * (T_h * T_w);
 #else
-        const T_index r = at / T_c, line = r / T_ow, image = line / T_oh * (T_h * T_w * T_ldx);
-        const int c = T_IF(T_wide, (int)(at % T_c), at % T_c), ow = T_IF(T_wide, (int)(r % T_ow), r % T_ow);
+        const int r = at / T_c, c = at % T_c, line = r / T_ow, ow = r % T_ow;
+        const int image = line / T_oh * (T_h * T_w * T_ldx);
 #endif
-        const int top = T_IF(T_wide, (int)(line % T_oh), line % T_oh) * T_sh - T_ph, west = ow * T_sw - T_pw;
+        const int top = line % T_oh * T_sh - T_ph, west = ow * T_sw - T_pw;
 #if T_uneven && T_count_include_pad
         const int high = modc_min(T_kh, T_h + T_ph - top), wide = modc_min(T_kw, T_w + T_pw - west);
 #elif T_uneven
-        const int high = modc_min(top + T_kh, T_h) - modc_max(top, 0), wide = modc_min(west + T_kw, T_w) - modc_max(west, 0);
+        const int high = modc_min(top + T_kh, T_h) - modc_max(top, 0);
+        const int wide = modc_min(west + T_kw, T_w) - modc_max(west, 0);
 #endif
         T_real value = T_IF(T_is_max, -T_V(inf)(), 0);
 
@@ -38,9 +39,9 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
             for (int kw = 0; kw < T_kw; kw++) {
                 const int q = west + T_IF(T_dilated, kw * T_dw, kw);
 #if T_planes
-                const T_index from = image + h * T_w + q;
+                const int from = image + h * T_w + q;
 #else
-                const T_index from = image + (h * T_w + q) * T_ldx + c;
+                const int from = image + (h * T_w + q) * T_ldx + c;
 #endif
 
 #if T_clipped_w
@@ -65,5 +66,5 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
 
 T_LAUNCHER
 {
-    return MODC_LAUNCH_OVER(T_NAME, T_IF(T_wide, (int64_t)T_n, T_n) * T_c * T_oh * T_ow, 256, T_STREAM, T_ARGUMENTS);
+    return MODC_LAUNCH_OVER(T_NAME, T_n * T_c * T_oh * T_ow, 256, T_STREAM, T_ARGUMENTS);
 }

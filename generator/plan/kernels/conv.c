@@ -237,24 +237,6 @@ static void holes_line(struct draft *draft, int joined)
 
 /* ---- on a GPU ------------------------------------------------------------------------------------------------- */
 
-/* A type for all places of x and y, and a step of a launch behind the last. */
-static void hole_index(struct draft *draft)
-{
-    const struct value *const values[] = {draft->op->inputs[0], draft->op->outputs[0]};
-    bool wide = false;
-
-    for (int i = 0; i < COUNT(values); i++) {
-        const struct value *value = values[i];
-        int64_t reach = 0;
-
-        for (int axis = 0; axis < value->ndim; axis++)
-            reach += dim_upper(value->dims[axis]) * dim_upper(value->strides[axis]);
-        wide |= reach > INT32_MAX / 2;
-    }
-    hole_int(draft, "T_wide", wide);
-    hole_word(draft, "T_index", wide ? "int64_t" : "int");
-}
-
 /* Where the weight (o, kh, kw, c) lies: packed as columns, or as it is. */
 static void holes_weight(struct draft *draft)
 {
@@ -302,7 +284,6 @@ static void holes_tile(struct draft *draft)
 static void holes_device(struct draft *draft)
 {
     hole_dim(draft, "T_channels", draft->op->outputs[0]->dims[3]);
-    hole_index(draft);
     holes_weight(draft);
     holes_tile(draft);
 }
@@ -430,10 +411,7 @@ static void holes_pool(struct draft *draft)
     if (!is_max && !uneven)
         hole_constant(draft, "T_area",
                       op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
-    if (draft->plan->backend->apart) {
-        hole_int(draft, "T_planes", !op->window.channels_last);
-        hole_index(draft);
-    }
+    hole_int(draft, "T_planes", !op->window.channels_last);
     if (op->window.channels_last) {
         hole_int(draft, "T_rest", !is_whole(draft, x->dims[3]));
         hole_dim(draft, "T_ldx", row_stride(cx, x));

@@ -95,6 +95,50 @@ static void plan_forces_what_fits(void **state)
     assert_string_equal(algorithm_in(spec, unfit, 1, GRAPH_OP_CONTRACT), "gemm_panel");
 }
 
+/* On a GPU: tiles where channels are many, of which a sum goes in pieces where tiles are few; else a thread an output. Weights that
+ * are packed lie as columns; what lies as it is has rows of its own. */
+static void windows_on_a_gpu(void **state)
+{
+    static const struct {
+        const char *size, *layer, *algorithm;
+        int pieces;
+    } cases[] = {
+        {"64, 64, 56, 56", "'Conv2d(64, 128, 3, padding=1)'", "conv_tile", 1},
+        {"1, 512, 7, 7", "'Conv2d(512, 512, 3, padding=1)'", "conv_tile", 16},
+        {"1, 512, 7, 7", "'Conv2d(512, 512, 1)'", "conv_tile", 4}, /* of few taps few pieces */
+        {"1, 64, 7, 7", "'Conv2d(64, 64, 1)'", "conv_thread", 0},
+        {"64, 64, 56, 56", "'Conv2d(64, 64, 3, padding=1, groups=64)'", "conv_thread", 0},
+        {"64, 3, 56, 56", "'Conv2d(3, 4, 3)'", "conv_thread", 0},
+        {"64, 64, 56, 56", "'MaxPool2d(2)'", "pool", 0},
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT(cases); i++) {
+        struct arena arena = {0};
+        const char *text = arena_format(
+            &arena, HEAD "device: cuda\ninputs: {x: [%s]}\nmodules: {c: %s}\nforward:\n  - return c(x)\n",
+            cases[i].size, cases[i].layer);
+        const enum op_code code = cases[i].pieces || cases[i].algorithm[0] == 'c' ? GRAPH_OP_CONV
+                                                                                  : GRAPH_OP_POOL;
+        struct plan *plan;
+        struct model *m = planned(text, &plan);
+        const struct step *step = step_of(variant_of(plan, "forward_eval"), code, 0);
+
+        assert_string_equal(step->algorithm->name, cases[i].algorithm);
+        if (code == GRAPH_OP_CONV)
+            assert_int_equal(step->packed[1].entry->format, PACKED_COLUMNS);
+        if (cases[i].pieces > 0)
+            assert_int_equal(conv_tile_of(step->op).pieces, cases[i].pieces);
+        assert_int_equal(step->scratch_offset >= 0, cases[i].pieces > 1);
+        model_free(m);
+        arena_free(&arena);
+    }
+    assert_string_equal(algorithm_in(HEAD "device: cuda\ninputs: {x: [8, 64, 9, 9], w: [64, 64, 3, 3]}\n"
+                                          "forward:\n  - return F.conv2d(x, w)\n",
+                                     NULL, 0, GRAPH_OP_CONV),
+                        "conv_tile_plain");
+}
+
 /* ---- packed weights ------------------------------------------------------------------------------------------------- */
 
 /* Panels of whole vectors, zeros behind the last columns; the same weight in another mode is the same entry. */
@@ -690,6 +734,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cheapest_that_fits_is_taken),
         cmocka_unit_test(plan_forces_what_fits),
+        cmocka_unit_test(windows_on_a_gpu),
         cmocka_unit_test(weights_are_packed_once),
         cmocka_unit_test(training_alone_packs_nothing),
         cmocka_unit_test(weights_of_networks_are_packed_once),

@@ -254,10 +254,14 @@ static void pack_input(struct planner *planner, struct step *step, int input, st
     step->packed[input] = planner_need_packed(planner, packing, step->op->inputs[input]);
 }
 
+static bool is_dense(const struct value *value)
+{
+    return value->ndim == 1 && (dim_equals(value->strides[0], 1) || dim_equals(value->dims[0], 1));
+}
+
 static bool in_place_dense(const struct value *value)
 {
-    return value->base->op->code == GRAPH_OP_TENSOR && value->ndim == 1 &&
-           (dim_equals(value->strides[0], 1) || dim_equals(value->dims[0], 1));
+    return value->base->op->code == GRAPH_OP_TENSOR && is_dense(value);
 }
 
 /* Of so many groups, each padded apart. -1: there is none. What a call brings is read where it lies. */
@@ -274,6 +278,15 @@ static void pack_bias(struct planner *planner, struct step *step, int input, int
         pack_input(planner, step, input, (struct packing){PACKED_VECTOR, bias->dtype, 0, groups});
 }
 
+/* No kernel reads a bias whose elements do not lie side by side, such as one that is expanded. */
+static bool has_loose_bias(const struct planner *planner, const struct op *op)
+{
+    const int bias = op_bias_at(op);
+
+    return bias >= 0 && value_is_static(planner->variant->graph, op->inputs[bias]) &&
+           !is_dense(op->inputs[bias]);
+}
+
 /* Weights and biases in the formats that the algorithm wants. */
 void planner_pack_weights(struct planner *planner, struct step *step)
 {
@@ -282,9 +295,13 @@ void planner_pack_weights(struct planner *planner, struct step *step)
     struct packing packing;
     int added, bias;
 
-    if (!algorithm || algorithm->weight == PACKED_NONE)
+    if (!algorithm || (algorithm->weight == PACKED_NONE && !has_loose_bias(planner, op)))
         return;
     step->packed = ARENA_ARRAY(&planner->cx->arena, op->input_count, struct packed_at);
+    if (algorithm->weight == PACKED_NONE) {
+        pack_bias(planner, step, op_bias_at(op), 1);
+        return;
+    }
     packing = weight_packing(planner, op, algorithm);
     if (packs_in_passing(planner, op, algorithm))
         pack_passing_weight(planner, step, packing);

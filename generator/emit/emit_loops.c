@@ -476,7 +476,7 @@ void declare_places(struct loops *k, const char *at, const char *type, const int
     for (int i = 0; i < count; i++) {
         const char *name, *index = axis_of_place(k, at, axes, count, i);
 
-        if (!moves(k, axes[i])) {
+        if (!moves(k, axes[i]) || dim_equals(threads, 0)) { /* nothing to divide by */
             k->index[axes[i]] = "0";
             continue;
         }

@@ -290,4 +290,32 @@ MODC_DEVICE bool modc_last_block(unsigned *counter, unsigned blocks, unsigned *l
     return *last != 0;
 }
 
+/* Kernels copy, move and clear elements one by one: a compiler for the device would go byte by byte, and the stand-in does not see what a
+ * library reads and writes. */
+#define MODC_ELEMENTS(type)                                                                                  \
+    MODC_INLINE void modc_copy_elements(type *to, const type *from, size_t bytes)                            \
+    {                                                                                                        \
+        for (size_t i = 0; i < bytes / sizeof *to; i++)                                                      \
+            to[i] = from[i];                                                                                 \
+    }                                                                                                        \
+    MODC_INLINE void modc_move_elements(type *to, const type *from, size_t bytes)                            \
+    {                                                                                                        \
+        const size_t count = bytes / sizeof *to;                                                             \
+                                                                                                             \
+        for (size_t i = 0; i < count; i++)                                                                   \
+            to[to < from ? i : count - 1 - i] = from[to < from ? i : count - 1 - i];                         \
+    }                                                                                                        \
+    MODC_INLINE void modc_clear_elements(type *to, int zero, size_t bytes)                                   \
+    {                                                                                                        \
+        for (size_t i = 0; i < bytes / sizeof *to; i++)                                                      \
+            to[i] = (type)zero;                                                                              \
+    }
+
+MODC_ELEMENTS(float)
+MODC_ELEMENTS(double)
+MODC_ELEMENTS(uint16_t)
+#define memcpy(to, from, bytes) modc_copy_elements(to, from, bytes)
+#define memmove(to, from, bytes) modc_move_elements(to, from, bytes)
+#define memset(to, zero, bytes) modc_clear_elements(to, zero, bytes)
+
 #endif

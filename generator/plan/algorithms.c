@@ -828,6 +828,18 @@ static bool fits_boxes(const struct graph *graph, const struct op *op)
     return op->sample.of == SAMPLE_BOXES;
 }
 
+/* Whole matrices. */
+static void tiles_matrices(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_BATCHES] = dealt(op->inputs[0], op->inputs[0]->ndim - 2);
+}
+
+/* Samples, which are an axis of their log-probabilities. */
+static void tiles_ctc(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = upper(op->inputs[0]->dims[1]);
+}
+
 /* Vectors of places, of slopes whole images; boxes, of slopes channels. */
 static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
@@ -847,7 +859,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
      NULL,                                                                                                                                     \
      fits_always,                                                                                                                              \
      op_macs,                                                                                                                                  \
-     NULL,                                                                                                                                     \
+     tiles_ctc,                                                                                                                                \
      PACKED_NONE,                                                                                                                              \
      PACKED_NONE,                                                                                                                              \
      scratch_ctc,                                                                                                                              \
@@ -871,7 +883,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_lu,                                                                                                                              \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          NULL,                                                                                                                                 \
@@ -883,7 +895,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_lu_order,                                                                                                                        \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          NULL,                                                                                                                                 \
@@ -895,7 +907,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_cholesky,                                                                                                                        \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          NULL,                                                                                                                                 \
@@ -907,7 +919,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_qr,                                                                                                                              \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          scratch_matrices,                                                                                                                     \
@@ -919,7 +931,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          "jacobi_parts",                                                                                                                       \
          fits_eigh,                                                                                                                            \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          scratch_matrices,                                                                                                                     \
@@ -931,7 +943,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          "jacobi_parts",                                                                                                                       \
          fits_svd,                                                                                                                             \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          scratch_matrices,                                                                                                                     \
@@ -943,7 +955,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_matrix_exp,                                                                                                                      \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          scratch_matrices,                                                                                                                     \
@@ -955,7 +967,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_lu_solve,                                                                                                                        \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          scratch_matrices,                                                                                                                     \
@@ -967,7 +979,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
          NULL,                                                                                                                                 \
          fits_triangular,                                                                                                                      \
          op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
+         tiles_matrices,                                                                                                                       \
          PACKED_NONE,                                                                                                                          \
          PACKED_NONE,                                                                                                                          \
          NULL,                                                                                                                                 \

@@ -157,19 +157,25 @@ const struct algorithm *planner_choose(struct planner *planner, const struct op 
     return best;
 }
 
-/* On a GPU a core is run by many threads, each of which computes a slice: as many as there are along one axis. */
+/* On a GPU a core is run by many threads, each of which computes a slice: as many as there are along one axis, and as have room to
+ * work in. */
 static struct split deal_out(const struct step *step)
 {
-    enum { MOST = 2048 };
-    int64_t tiles[SPLIT_AXES] = {0};
+    enum { MOST = 2048, MOST_BYTES = 64 * 1024 * 1024 };
+    const struct algorithm *algorithm = step->algorithm && step->algorithm->core ? step->algorithm : NULL;
+    int64_t tiles[SPLIT_AXES] = {0},
+            scratch = algorithm && algorithm->scratch ? algorithm->scratch(step->op) : 0;
+    int64_t most = scratch > 0 && MOST_BYTES / scratch < MOST ? MOST_BYTES / scratch : MOST;
     struct split split = {.slices = 1};
 
-    if (step->algorithm && step->algorithm->core && step->algorithm->tiles)
-        step->algorithm->tiles(step->op, tiles);
-    for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
-        if (tiles[axis] > split.slices)
-            split = (struct split){.axis = (enum split_axis)axis,
-                                   .slices = tiles[axis] < MOST ? (int)tiles[axis] : MOST};
+    if (algorithm && algorithm->tiles)
+        algorithm->tiles(step->op, tiles);
+    for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++) {
+        const int64_t slices = tiles[axis] < most ? tiles[axis] : most;
+
+        if (slices > split.slices)
+            split = (struct split){.axis = (enum split_axis)axis, .slices = (int)slices};
+    }
     return split;
 }
 

@@ -2,7 +2,11 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 {
-    for (int b = 0; b < T_batch; b++) {
+#if T_by_batches
+    const int from = modc_share(T_batch, slice, T_slices), to = modc_share(T_batch, slice + 1, T_slices);
+
+#endif
+    for (int b = T_IF(T_by_batches, from, 0); b < T_IF(T_by_batches, to, T_batch); b++) {
         T_real *const l = y + b * T_n * T_n;
         const T_real *const a = x + b * T_n * T_n;
 

@@ -23,8 +23,13 @@ T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
     const T_real none = -T_V(inf)();
+#if T_by_rows
+    const int begin = modc_share(T_n, slice, T_slices), end = modc_share(T_n, slice + 1, T_slices);
 
-    for (int n = 0; n < T_n; n++) {
+    v += slice * T_scratch;
+#endif
+
+    for (int n = T_IF(T_by_rows, begin, 0); n < T_IF(T_by_rows, end, T_n); n++) {
         const int64_t *const labels = e0 + e1[n];
         const int steps = (int)e2[n], count = (int)e3[n], states = 2 * count + 1;
         T_real total = count > 0 ? none : 0, *at = v;

@@ -5,9 +5,14 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
+#if T_by_batches
+    const int from = modc_share(T_batch, slice, T_slices), to = modc_share(T_batch, slice + 1, T_slices);
+
+    v += slice * T_scratch;
+#endif
     T_real *const rows = v + T_n * T_n;
 
-    for (int b = 0; b < T_batch; b++) {
+    for (int b = T_IF(T_by_batches, from, 0); b < T_IF(T_by_batches, to, T_batch); b++) {
         const T_real *const a = x + b * T_n * T_n;
         T_real *const outputs = y + b * (T_n + 1) * T_n, *const vectors = outputs + T_n;
 

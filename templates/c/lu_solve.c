@@ -3,9 +3,14 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
+#if T_by_batches
+    const int from = modc_share(T_batch, slice, T_slices), to = modc_share(T_batch, slice + 1, T_slices);
+
+    v += slice * T_scratch;
+#endif
     const int ldy = T_k + 1;
 
-    for (int b = 0; b < T_batch; b++) {
+    for (int b = T_IF(T_by_batches, from, 0); b < T_IF(T_by_batches, to, T_batch); b++) {
         T_real *const r = y + b * T_n * ldy;
 
         memcpy(v, x + b * T_n * T_n, sizeof *v * (size_t)(T_n * T_n));

@@ -4,10 +4,15 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
+#if T_by_batches
+    const int from = modc_share(T_batch, slice, T_slices), to = modc_share(T_batch, slice + 1, T_slices);
+
+    v += slice * T_scratch;
+#endif
     T_real *const scale = v + T_m * T_n, *const row = scale + T_n;
     const int steps = T_m < T_n ? T_m : T_n;
 
-    for (int b = 0; b < T_batch; b++) {
+    for (int b = T_IF(T_by_batches, from, 0); b < T_IF(T_by_batches, to, T_batch); b++) {
         T_real *const q = y + b * (T_m + T_n) * T_k, *const r = q + T_m * T_k;
 
         memcpy(v, x + b * T_m * T_n, sizeof *v * (size_t)(T_m * T_n));

@@ -14,9 +14,14 @@ MODC_INLINE T_real T_NAME_dot(const T_real *one, const T_real *next, const int n
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
+#if T_by_batches
+    const int from = modc_share(T_batch, slice, T_slices), to = modc_share(T_batch, slice + 1, T_slices);
+
+    v += slice * T_scratch;
+#endif
     T_real *const rows = v + T_n * T_m, *const lengths = rows + T_n * T_n;
 
-    for (int b = 0; b < T_batch; b++) {
+    for (int b = T_IF(T_by_batches, from, 0); b < T_IF(T_by_batches, to, T_batch); b++) {
         const T_real *const a = x + b * T_m * T_n;
         T_real *const u = y + b * (T_m + T_n + 1) * T_k, *const values = u + T_m * T_k, *const vectors = values + T_k;
         T_real most = 0;

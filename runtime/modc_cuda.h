@@ -5,6 +5,10 @@
 #ifndef MODC_CUDA_H
 #define MODC_CUDA_H
 
+#if defined MODC_FLUSHES && !defined __CUDACC__
+#define CUDA_HOST_FTZ 1
+#endif
+
 #include <cuda_runtime.h>
 
 #include "modc_simd.h"
@@ -14,6 +18,18 @@
 #define MODC_WARP 0xffffffffu /* all lanes of one */
 
 #if defined(__CUDACC__)
+
+#ifdef MODC_FLUSHES
+/* denormals: flush is a flag of nvcc for the whole file, of which no macro tells. Without it this function, which nothing calls, needs
+ * another that is nowhere. */
+extern "C" __device__ int __nvvm_reflect(const char *);
+extern "C" __device__ void modc_compile_this_with_ftz_true(void);
+static __global__ __attribute__((used)) void modc_flushes(void)
+{
+    if (__nvvm_reflect("__CUDA_FTZ") == 0)
+        modc_compile_this_with_ftz_true();
+}
+#endif
 
 #define MODC_PRAGMA(text) _Pragma(#text)
 #define MODC_UNROLL_BY(n) MODC_PRAGMA(unroll n)

@@ -313,8 +313,11 @@ static const char *kernels_text(struct emit *e)
     text_printf(
         &out,
         "/* %s.%s - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\nMODC_KERNELS_BEGIN\n\n%s%s%sMODC_KERNELS_END\n",
+        "#include \"%s_kernels.h\"\n\n%s#include \"modc_cuda.h\"\n%s\nMODC_KERNELS_BEGIN\n\n%s%s%sMODC_KERNELS_END\n",
         e->m, e->plan->backend->suffix, spec_name(e), e->m,
+        e->plan->program->settings.flushes
+            ? "#define MODC_FLUSHES /* denormals: nvcc compiles this with -ftz=true */\n"
+            : "",
         has_special(e->plan) ? "#include \"modc_special.h\"\n" : "", kernel_functions(e->kernels),
         kernels.data ? kernels.data : "", e->steps.length > 0 ? e->steps.data : "");
     return emit_fit(&e->cx->arena, out.data);

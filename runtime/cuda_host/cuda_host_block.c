@@ -420,10 +420,44 @@ static void run_block(size_t dynamic)
     } while (meet_at_barrier());
 }
 
+/* A GPU has a mode of its own, whatever the host's is. What this thread has is given back, and set again by it. */
+static uint64_t set_float_mode(bool flushes)
+{
+#if defined(__x86_64__)
+    enum { FLUSHES = 0x8040 }; /* results and operands */
+    const unsigned before = __builtin_ia32_stmxcsr();
+
+    __builtin_ia32_ldmxcsr(flushes ? before | FLUSHES : before & ~(unsigned)FLUSHES);
+    return before;
+#elif defined(__aarch64__)
+    const uint64_t flag = 1u << 24;
+    uint64_t before;
+
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before) : : "memory");
+    __asm__ volatile("msr fpcr, %0" : : "r"(flushes ? before | flag : before & ~flag) : "memory");
+    return before;
+#else
+    (void)flushes;
+    return 0;
+#endif
+}
+
+static void give_float_mode(uint64_t mode)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode) : "memory");
+#else
+    (void)mode;
+#endif
+}
+
 void cuda_host_run(const struct cuda_host_launch *launch)
 {
     const struct cuda_host_extent grid = launch->grid, block = launch->block;
     const uint32_t blocks = grid.x * grid.y * grid.z;
+    const uint64_t mode = set_float_mode(launch->flushes);
     uint32_t b, step;
 
     if (!stacks)
@@ -447,4 +481,5 @@ void cuda_host_run(const struct cuda_host_launch *launch)
     }
     cuda_host_running = false;
     cuda_host_check_launched();
+    give_float_mode(mode);
 }

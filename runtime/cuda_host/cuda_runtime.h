@@ -17,6 +17,7 @@
 #ifndef CUDA_RUNTIME_H
 #define CUDA_RUNTIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -217,6 +218,7 @@ struct cuda_host_launch {
     void (*run)(void *arguments);
     const void *arguments;
     size_t bytes; /* of the arguments, which are copied */
+    bool flushes; /* denormals: CUDA_HOST_FTZ */
 };
 cudaError_t cuda_host_enqueue(const struct cuda_host_launch *launch, cudaStream_t stream);
 cudaError_t cuda_host_attribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
@@ -226,6 +228,12 @@ cudaError_t cuda_host_attribute(const void *kernel, enum cudaFuncAttribute attri
 #endif
 
 #ifdef __cplusplus
+
+/* As nvcc's -ftz: 1 where the file's kernels have 0 for numbers that are denormal. The processor's mode is that of double, too, which a
+ * GPU computes with as it is. */
+#ifndef CUDA_HOST_FTZ
+#define CUDA_HOST_FTZ 0
+#endif
 
 #include <math.h>
 #include <string.h>
@@ -493,7 +501,8 @@ static inline cudaError_t cuda_host_call(void (*kernel)(P...), const char *name,
         shared,
         [](void *p) { std::apply(((struct call *)p)->kernel, ((struct call *)p)->arguments); },
         &call,
-        sizeof call};
+        sizeof call,
+        CUDA_HOST_FTZ};
 
     return cuda_host_enqueue(&launch, stream);
 }

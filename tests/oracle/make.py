@@ -239,6 +239,7 @@ def all_cases():
     yield from denormal()
     yield from again()
     yield from ahead()
+    yield from matrices()
     yield from parts()
     yield from forced()
     yield from folder("language")
@@ -462,6 +463,13 @@ def again():
                {"x": draw(217, 5, 3, 6), "grad.output_0": draw(218, 5, 3, 2), "grad.output_1": draw(219, 1, 3, 4)})
 
 
+def matrices():
+    """Factors of several matrices, whose calls may share them."""
+    yield Case("matrices_7", "tests/specs/matrices.yaml", "--rtol 2e-5",
+               {"x": draw(241, 7, 4, 4), "b": draw(242, 7, 4, 2), "t": draw(243, 7, 5, 3), "big": draw(244, 2, 40, 40),
+                "right": draw(245, 2, 40, 3), "scores": draw(246, 6, 7, 5), "labels": whole(247, 1, 5, 7, 2)})
+
+
 def ahead():
     """Recurrent layers of one row, forward and backward."""
     spec = "tests/specs/recurrent.yaml"
@@ -542,6 +550,8 @@ def forced():
                    f"build/vectors/denormals{name or '_3'}/expect.safetensors")
     yield again("blocks16_7", "tests/specs/blocks.yaml", "split=3", small, own)
     yield again("tensors_3x7", "tests/specs/tensors.yaml", "split=2", "", False)
+    yield again("matrices_7", "tests/specs/matrices.yaml", "split=3", "--rtol 2e-5", False)
+    yield again("layers_dense", "tests/layers/dense.yaml", "contract=matmul_strided")
     yield again("storage_29", "tests/specs/storage.yaml", "split=2", "--seed 19", False)
     yield again("mlp_1", mlp, "split=5", "", "specs/digits/weights_mlp.safetensors")
 

@@ -227,6 +227,11 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
     ((places) == 0 ? cudaSuccess                                                                             \
                    : MODC_LAUNCH(kernel, modc_blocks(places, block), block, 0, stream, __VA_ARGS__))
 
+/* Starts a kernel that gives each of so many things a block, and several where they are more than `most`. */
+#define MODC_LAUNCH_EACH(kernel, count, most, block, stream, ...)                                            \
+    ((count) == 0 ? cudaSuccess                                                                              \
+                  : MODC_LAUNCH(kernel, (unsigned)modc_min(count, most), block, 0, stream, __VA_ARGS__))
+
 static inline unsigned modc_blocks(int64_t places, int block)
 {
     const int64_t blocks = (places + block - 1) / block;

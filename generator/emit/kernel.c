@@ -790,6 +790,13 @@ static bool says_word(const struct kernel *kernel, const char *word)
            (kernel->parts_template && (strcmp(word, "row") == 0 || strcmp(word, "channel") == 0));
 }
 
+/* Behind all other parameters: what checks have noted. */
+static void add_fault(const struct rendering *r, struct text *parameters)
+{
+    if (r->kernel->guarded)
+        text_printf(parameters, ", const struct modc_device_fault *%s", size_name(r->cx, r->tree, "fault"));
+}
+
 /* What templates for a GPU have of their own: the kernel's parameters, and the function that starts it. */
 static int fill_launch(const struct rendering *r, const char *file, struct filling *holes,
                        const struct extras *extras)
@@ -804,7 +811,10 @@ static int fill_launch(const struct rendering *r, const char *file, struct filli
         return 0;
     text_add(&parameters, parameters_text(cx, kernel, 0, kernel->extra_first) + 2);
     text_add(&parameters, extras->args.data);
+    add_fault(r, &parameters);
     holes[count++] = (struct filling){"T_PARAMETERS", parameters.data};
+    holes[count++] = (struct filling){"T_guarded", kernel->guarded ? "1" : "0"};
+    holes[count++] = (struct filling){"T_fault", size_name(cx, r->tree, "fault")};
     holes[count++] = (struct filling){"T_ARGUMENTS", parameter_names(cx, parameters.data)};
     holes[count++] = (struct filling){"T_STREAM", stream};
     holes[count++] = (struct filling){"T_LAUNCHER",
@@ -818,7 +828,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                           const char *parts, const struct extras *extras, const char *to_parts)
 {
     const struct kernel *kernel = r->kernel;
-    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 8, struct filling);
+    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 10, struct filling);
     int count = 0;
 
     for (int i = 0; i < extras->size_count; i++)
@@ -979,6 +989,8 @@ static void print_cuda_wrapper(const struct rendering *r, struct text *out, cons
 
     text_printf(out, "static __global__ void __launch_bounds__(%d) %s(%s)\n{\n", threads, kernel->name,
                 parameters);
+    if (kernel->guarded)
+        text_printf(out, "    if (modc_faulty(%s))\n        return;\n", size_name(cx, r->tree, "fault"));
     if (slices > 1)
         text_printf(
             out,
@@ -1029,8 +1041,11 @@ static void print_wrapper(const struct rendering *r, struct text *out)
     text_add(&call, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
     if (r->backend->apart) {
-        print_cuda_wrapper(r, out, arena_format(&cx->arena, "%s%s", parameters + 2, sizes.args.data),
-                           call.data);
+        struct text all = text_new(&cx->arena);
+
+        text_printf(&all, "%s%s", parameters + 2, sizes.args.data);
+        add_fault(r, &all);
+        print_cuda_wrapper(r, out, all.data, call.data);
         return;
     }
     text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->alone ? printer->alone : printer->function,

@@ -28,21 +28,13 @@ struct algorithm {
     bool (*turns)(
         const struct op *op,
         const struct value *place); /* CONV: it can write planes, if y were there; NULL: it cannot */
+    bool
+        anywhere; /* a row of the processor whose core serves every machine: see print_cuda_wrapper in emit/kernel.c */
     bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
 
-/* The rows of a device, in a file of their own. */
-struct algorithm_table {
-    const struct algorithm *rows;
-    int count;
-};
-
-extern const struct algorithm_table algorithm_tables[DEVICE_COUNT];
-
-static inline const struct algorithm_table *algorithms_of(const struct backend *backend)
-{
-    return &algorithm_tables[backend_device(backend)];
-}
+/* The rows of a machine: its own, then those of the processor that serve others, too. NULL: behind the last. */
+const struct algorithm *algorithm_of(const struct backend *backend, int index);
 
 /* Of all devices' rows the one of this number; NULL: behind the last. */
 const struct algorithm *algorithm_at(int index);

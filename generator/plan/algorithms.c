@@ -5,6 +5,7 @@
 #include "passes/toolkit.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
+#include "plan/cuda_blocks.h"
 #include "plan/cuda_rows.h"
 #include "plan/target.h"
 
@@ -851,201 +852,6 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
                                     : dealt(places, 1) * tiles_of(upper(places->dims[1]), panel(op));
 }
 
-/* Rows that serve every machine: a core of theirs reads operands as they lie. */
-#define COMMON_ALGORITHMS                                                                                                                      \
-    {"ctc",                                                                                                                                    \
-     GRAPH_OP_CTC,                                                                                                                             \
-     "ctc",                                                                                                                                    \
-     NULL,                                                                                                                                     \
-     fits_always,                                                                                                                              \
-     op_macs,                                                                                                                                  \
-     tiles_ctc,                                                                                                                                \
-     PACKED_NONE,                                                                                                                              \
-     PACKED_NONE,                                                                                                                              \
-     scratch_ctc,                                                                                                                              \
-     "a sample at a time, step by step over its labels and the blanks between them",                                                           \
-     .core = true},                                                                                                                            \
-        {"fft",                                                                                                                                \
-         GRAPH_OP_FFT,                                                                                                                         \
-         "fft",                                                                                                                                \
-         "fft_parts",                                                                                                                          \
-         fits_always,                                                                                                                          \
-         op_macs,                                                                                                                              \
-         tiles_fft,                                                                                                                            \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_fft,                                                                                                                          \
-         "by passes of small radices between two pairs of planes, over vectors of columns",                                                    \
-         .core = true},                                                                                                                        \
-        {"lu",                                                                                                                                 \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "lu",                                                                                                                                 \
-         NULL,                                                                                                                                 \
-         fits_lu,                                                                                                                              \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "in place, column by column, with the largest pivot",                                                                                 \
-         .core = true},                                                                                                                        \
-        {"lu_order",                                                                                                                           \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "lu_order",                                                                                                                           \
-         NULL,                                                                                                                                 \
-         fits_lu_order,                                                                                                                        \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "one exchange after the other",                                                                                                       \
-         .core = true},                                                                                                                        \
-        {"cholesky",                                                                                                                           \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "cholesky",                                                                                                                           \
-         NULL,                                                                                                                                 \
-         fits_cholesky,                                                                                                                        \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "row by row, in dot products",                                                                                                        \
-         .core = true},                                                                                                                        \
-        {"qr",                                                                                                                                 \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "qr",                                                                                                                                 \
-         NULL,                                                                                                                                 \
-         fits_qr,                                                                                                                              \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_matrices,                                                                                                                     \
-         "by Householder's reflections",                                                                                                       \
-         .core = true},                                                                                                                        \
-        {"eigh",                                                                                                                               \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "eigh",                                                                                                                               \
-         "jacobi_parts",                                                                                                                       \
-         fits_eigh,                                                                                                                            \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_matrices,                                                                                                                     \
-         "by Jacobi's rotations, sweep by sweep",                                                                                              \
-         .core = true},                                                                                                                        \
-        {"svd",                                                                                                                                \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "svd",                                                                                                                                \
-         "jacobi_parts",                                                                                                                       \
-         fits_svd,                                                                                                                             \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_matrices,                                                                                                                     \
-         "by rotations of pairs of columns",                                                                                                   \
-         .core = true},                                                                                                                        \
-        {"matrix_exp",                                                                                                                         \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "matrix_exp",                                                                                                                         \
-         NULL,                                                                                                                                 \
-         fits_matrix_exp,                                                                                                                      \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_matrices,                                                                                                                     \
-         "by the series of what is halved, and squares",                                                                                       \
-         .core = true},                                                                                                                        \
-        {"lu_solve",                                                                                                                           \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "lu_solve",                                                                                                                           \
-         NULL,                                                                                                                                 \
-         fits_lu_solve,                                                                                                                        \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_matrices,                                                                                                                     \
-         "by elimination with the largest pivot, of all columns at a time",                                                                    \
-         .core = true},                                                                                                                        \
-        {"triangular",                                                                                                                         \
-         GRAPH_OP_FACTOR,                                                                                                                      \
-         "triangular",                                                                                                                         \
-         NULL,                                                                                                                                 \
-         fits_triangular,                                                                                                                      \
-         op_macs,                                                                                                                              \
-         tiles_matrices,                                                                                                                       \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "row by row, of all columns at a time",                                                                                               \
-         .core = true},                                                                                                                        \
-        {"grid_sample",                                                                                                                        \
-         GRAPH_OP_SAMPLE,                                                                                                                      \
-         "grid_sample",                                                                                                                        \
-         NULL,                                                                                                                                 \
-         fits_grid,                                                                                                                            \
-         op_macs,                                                                                                                              \
-         tiles_sample,                                                                                                                         \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "a vector of places at a time: where they are, then some channels of each",                                                           \
-         .core = true},                                                                                                                        \
-        {"roi_align",                                                                                                                          \
-         GRAPH_OP_SAMPLE,                                                                                                                      \
-         "roi_align",                                                                                                                          \
-         NULL,                                                                                                                                 \
-         fits_boxes,                                                                                                                           \
-         op_macs,                                                                                                                              \
-         tiles_sample,                                                                                                                         \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "a part of a box at a time: its places, then some channels of all of them",                                                           \
-         .core = true},                                                                                                                        \
-        {"nms",                                                                                                                                \
-         GRAPH_OP_NMS,                                                                                                                         \
-         "nms",                                                                                                                                \
-         NULL,                                                                                                                                 \
-         fits_always,                                                                                                                          \
-         op_macs,                                                                                                                              \
-         NULL,                                                                                                                                 \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         NULL,                                                                                                                                 \
-         "box by box, each held against those that stay",                                                                                      \
-         .core = true},                                                                                                                        \
-        {"recurrent_dot",                                                                                                                      \
-         GRAPH_OP_RECURRENT,                                                                                                                   \
-         "recurrent",                                                                                                                          \
-         "recurrent_parts",                                                                                                                    \
-         fits_recurrent_dot,                                                                                                                   \
-         cost_recurrent_dot,                                                                                                                   \
-         NULL,                                                                                                                                 \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_recurrent,                                                                                                                    \
-         "step by step and row by row, in dot products with the weight as it lies",                                                            \
-         .core = true},                                                                                                                        \
-        {"recurrent_gradient",                                                                                                                 \
-         GRAPH_OP_RECURRENT_GRADIENT,                                                                                                          \
-         "recurrent_gradient",                                                                                                                 \
-         "recurrent_parts",                                                                                                                    \
-         fits_always,                                                                                                                          \
-         cost_recurrent_gradient,                                                                                                              \
-         NULL,                                                                                                                                 \
-         PACKED_NONE,                                                                                                                          \
-         PACKED_NONE,                                                                                                                          \
-         scratch_recurrent,                                                                                                                    \
-         "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before", \
-         .core = true},
-
 static const struct algorithm cpu_algorithms[] = {
     {"gemv_panel", GRAPH_OP_CONTRACT, "gemv_panel", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
@@ -1115,7 +921,46 @@ static const struct algorithm cpu_algorithms[] = {
      tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",
      .core = true},
-    COMMON_ALGORITHMS};
+    {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
+     PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",
+     .core = true},
+    {"roi_align", GRAPH_OP_SAMPLE, "roi_align", NULL, fits_boxes, op_macs, tiles_sample, PACKED_NONE,
+     PACKED_NONE, NULL, "a part of a box at a time: its places, then some channels of all of them",
+     .core = true},
+    {"nms", GRAPH_OP_NMS, "nms", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "box by box, each held against those that stay", .core = true},
+    {"ctc", GRAPH_OP_CTC, "ctc", NULL, fits_always, op_macs, tiles_ctc, PACKED_NONE, PACKED_NONE, scratch_ctc,
+     "a sample at a time, step by step over its labels and the blanks between them", .core = true},
+    {"fft", GRAPH_OP_FFT, "fft", "fft_parts", fits_always, op_macs, tiles_fft, PACKED_NONE, PACKED_NONE,
+     scratch_fft, "by passes of small radices between two pairs of planes, over vectors of columns",
+     .core = true, .anywhere = true},
+    {"lu", GRAPH_OP_FACTOR, "lu", NULL, fits_lu, op_macs, tiles_matrices, PACKED_NONE, PACKED_NONE, NULL,
+     "in place, column by column, with the largest pivot", .core = true, .anywhere = true},
+    {"lu_order", GRAPH_OP_FACTOR, "lu_order", NULL, fits_lu_order, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, NULL, "one exchange after the other", .core = true, .anywhere = true},
+    {"cholesky", GRAPH_OP_FACTOR, "cholesky", NULL, fits_cholesky, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, NULL, "row by row, in dot products", .core = true, .anywhere = true},
+    {"qr", GRAPH_OP_FACTOR, "qr", NULL, fits_qr, op_macs, tiles_matrices, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by Householder's reflections", .core = true, .anywhere = true},
+    {"eigh", GRAPH_OP_FACTOR, "eigh", "jacobi_parts", fits_eigh, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, scratch_matrices, "by Jacobi's rotations, sweep by sweep", .core = true, .anywhere = true},
+    {"svd", GRAPH_OP_FACTOR, "svd", "jacobi_parts", fits_svd, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, scratch_matrices, "by rotations of pairs of columns", .core = true, .anywhere = true},
+    {"matrix_exp", GRAPH_OP_FACTOR, "matrix_exp", NULL, fits_matrix_exp, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, scratch_matrices, "by the series of what is halved, and squares", .core = true,
+     .anywhere = true},
+    {"lu_solve", GRAPH_OP_FACTOR, "lu_solve", NULL, fits_lu_solve, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, scratch_matrices, "by elimination with the largest pivot, of all columns at a time",
+     .core = true, .anywhere = true},
+    {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, tiles_matrices, PACKED_NONE,
+     PACKED_NONE, NULL, "row by row, of all columns at a time", .core = true, .anywhere = true},
+    {"recurrent_dot", GRAPH_OP_RECURRENT, "recurrent", "recurrent_parts", fits_recurrent_dot,
+     cost_recurrent_dot, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step and row by row, in dot products with the weight as it lies", .core = true},
+    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "recurrent_gradient", "recurrent_parts", fits_always,
+     cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+     "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before",
+     .core = true}};
 
 #define BY_THREADS "a thread an output: its window times the weight"
 #define BY_TILES                                                                                             \
@@ -1167,20 +1012,55 @@ static const struct algorithm cuda_algorithms[] = {
      PACKED_NONE, PACKED_NONE, NULL, "a warp a row, which its lanes keep in registers"},
     {"layer_norm_blocks", GRAPH_OP_NORM, "layer_norm_blocks", NULL, fits_always, op_macs, NULL, PACKED_NONE,
      PACKED_NONE, NULL, "a block a row: its mean, then its variance, then the result"},
-    COMMON_ALGORITHMS};
+    {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     NULL, "a thread a place: where it is, then some channels of it"},
+    {"roi_align", GRAPH_OP_SAMPLE, "roi_align", NULL, fits_boxes, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     NULL, "a thread a part of a channel, place by place"},
+    {"nms", GRAPH_OP_NMS, "nms", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "box by box, whom the threads of a block hold against those that stay"},
+    {"ctc", GRAPH_OP_CTC, "ctc", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_ctc_blocks, "a block a sample, step by step, whose threads share its states"},
+    {"cholesky_blocks", GRAPH_OP_FACTOR, "cholesky_blocks", NULL, fits_cholesky_blocks, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL, "a block a matrix, column by column, a thread a row of it"},
+    {"triangular_blocks", GRAPH_OP_FACTOR, "triangular_blocks", NULL, fits_triangular_blocks, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "a block a matrix, row by row, each of which is taken from all that are left"},
+    {"lu_solve_blocks", GRAPH_OP_FACTOR, "lu_solve_blocks", NULL, fits_lu_solve_blocks, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, scratch_factor_blocks,
+     "a block a matrix, by elimination with the largest pivot"},
+    {"matrix_exp_blocks", GRAPH_OP_FACTOR, "matrix_exp_blocks", NULL, fits_matrix_exp_blocks, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, scratch_factor_blocks,
+     "a block a matrix, by the series of what is halved, and squares"},
+};
 
-const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {
+static const struct {
+    const struct algorithm *rows;
+    int count;
+} algorithm_tables[DEVICE_COUNT] = {
     [DEVICE_CPU] = {cpu_algorithms, (int)(sizeof cpu_algorithms / sizeof *cpu_algorithms)},
     [DEVICE_CUDA] = {cuda_algorithms, (int)(sizeof cuda_algorithms / sizeof *cuda_algorithms)},
 };
 
 const struct algorithm *algorithm_named(const struct backend *backend, const char *name)
 {
-    const struct algorithm_table *table = algorithms_of(backend);
+    const struct algorithm *row;
 
-    for (int i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].name, name) == 0)
-            return &table->rows[i];
+    for (int i = 0; (row = algorithm_of(backend, i)); i++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+const struct algorithm *algorithm_of(const struct backend *backend, int index)
+{
+    const enum device device = backend_device(backend);
+    int left = index - algorithm_tables[device].count;
+
+    if (left < 0)
+        return &algorithm_tables[device].rows[index];
+    for (int i = 0; device != DEVICE_CPU && i < algorithm_tables[DEVICE_CPU].count; i++)
+        if (cpu_algorithms[i].anywhere && left-- == 0)
+            return &cpu_algorithms[i];
     return NULL;
 }
 

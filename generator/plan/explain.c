@@ -75,7 +75,8 @@ static void explain_split(struct text *text, const struct variant *variant, cons
 /* The rows that compute such an op, and what keeps the others from it. */
 static void explain_choice(struct text *text, const struct variant *variant, const struct step *step)
 {
-    const struct algorithm_table *table = algorithms_of(variant->graph->program->settings.backend);
+    const struct backend *backend = variant->graph->program->settings.backend;
+    const struct algorithm *row;
     const struct op *op = step->op;
 
     text_add(text, step->algorithm->name);
@@ -87,9 +88,7 @@ static void explain_choice(struct text *text, const struct variant *variant, con
         text_add(text, " with weights that each call packs");
     if (op_forced(variant->graph->cx, op->code))
         text_add(text, " (asked for with --plan)");
-    for (int a = 0, n = 0; a < table->count; a++) {
-        const struct algorithm *row = &table->rows[a];
-
+    for (int a = 0, n = 0; (row = algorithm_of(backend, a)); a++) {
         if (row->op != op->code)
             continue;
         text_add(text, n++ ? ", " : "; ");

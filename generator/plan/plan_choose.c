@@ -133,13 +133,12 @@ static bool is_worth_packing(struct planner *planner, const struct op *op, const
 
 const struct algorithm *planner_choose(struct planner *planner, const struct op *op, bool bound)
 {
-    const struct algorithm_table *table = algorithms_of(planner->plan->backend);
+    const struct algorithm *row;
     const char *wish = op_forced(planner->cx, op->code);
     const struct algorithm *best = NULL;
     bool best_adds = false;
 
-    for (int i = 0; i < table->count; i++) {
-        const struct algorithm *row = &table->rows[i];
+    for (int i = 0; (row = algorithm_of(planner->plan->backend, i)); i++) {
         bool adds;
 
         if (row->op != op->code || !row->fits(planner->variant->graph, op))

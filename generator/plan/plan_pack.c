@@ -308,12 +308,11 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
 /* The first that takes operands as they lie. NULL: the op is loops, and needs none. */
 static const struct algorithm *first_algorithm(const struct backend *backend, const struct op *op)
 {
-    const struct algorithm_table *table = algorithms_of(backend);
+    const struct algorithm *row;
 
-    for (int i = 0; i < table->count; i++)
-        if (table->rows[i].op == op->code && table->rows[i].weight == PACKED_NONE &&
-            table->rows[i].fits(NULL, op))
-            return &table->rows[i];
+    for (int i = 0; (row = algorithm_of(backend, i)); i++)
+        if (row->op == op->code && row->weight == PACKED_NONE && row->fits(NULL, op))
+            return row;
     return NULL;
 }
 

@@ -122,10 +122,10 @@ static struct flow *flow_of(struct rounding *r, struct graph *graph)
 
 static bool some_row_rounds_more(const struct rounding *r, enum op_code code)
 {
-    const struct algorithm_table *table = algorithms_of(r->planner.plan->backend);
+    const struct algorithm *row;
 
-    for (int i = 0; i < table->count; i++)
-        if (table->rows[i].op == code && table->rows[i].rounding > 1)
+    for (int i = 0; (row = algorithm_of(r->planner.plan->backend, i)); i++)
+        if (row->op == code && row->rounding > 1)
             return true;
     return false;
 }

@@ -17,6 +17,16 @@ void add_parameter(struct draft *draft, struct element element, bool written, co
                ((struct kernel_parameter){element, name, written, true}));
 }
 
+void hole_divisor(struct draft *draft, const char *name, const struct dim *dim)
+{
+    hole_dim(draft, name, dim_equals(dim, 0) ? dim_const(&draft->cx->arena, 1) : dim);
+}
+
+void guard_reads(struct draft *draft)
+{
+    draft->kernel->guarded = draft->plan->backend->apart && draft->plan->checks;
+}
+
 void name_pointer(struct draft *draft, const char *name, struct element element)
 {
     ARENA_PUSH(&draft->cx->arena, draft->kernel->pointers, draft->kernel->pointer_count,
@@ -342,6 +352,7 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
     core->call_at = 0;
     core->alone = false;
     core->function = NULL;
+    core->guarded = false;
     core->handed = handed ? wrapper->parts : NULL;
     core->parts = handed ? NULL : wrapper->parts;
     core->holes = NULL;

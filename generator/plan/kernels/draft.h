@@ -93,6 +93,12 @@ void add_input(struct draft *draft);
 /* What the kernel works in, if it does. */
 void add_scratch(struct draft *draft, const char *name);
 
+/* The dim, or 1 where it is 0: to divide by in loops over no places. */
+void hole_divisor(struct draft *draft, const char *name, const struct dim *dim);
+
+/* It reads at indices that a check has seen: see `guarded`. */
+void guard_reads(struct draft *draft);
+
 void hole_int(struct draft *draft, const char *name, int64_t value);
 void hole_some(struct draft *draft, const char *name, int64_t value); /* of cores: the largest of all calls */
 void hole_shape(struct draft *draft, const char *name, int64_t value); /* a constant of each call of a core */

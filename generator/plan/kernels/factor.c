@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "plan/cuda_blocks.h"
 #include "plan/kernels/draft.h"
 
 static const char *factor_stem(struct cx *cx, const struct op *op)
@@ -45,6 +46,11 @@ static void holes_factor(struct draft *draft)
         hole_extent(draft, "T_k", y->dims[y->ndim - 1]);
     if (op->input_count > 1)
         hole_extent(draft, "T_k", op->inputs[1]->dims[x->ndim - 1]);
+    if (draft->plan->backend->apart) {
+        hole_int(draft, "T_blocks", factor_blocks(op));
+        if (op->input_count > 1)
+            hole_divisor(draft, "T_over_k", op->inputs[1]->dims[x->ndim - 1]);
+    }
     hole_int(draft, "T_lower", op->factor.lower);
     hole_int(draft, "T_unit", op->factor.unit);
     draft->kernel->comment = arena_format(&cx->arena, "y %s = %s %s",

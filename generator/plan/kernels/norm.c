@@ -206,10 +206,11 @@ static void holes_ctc(struct draft *draft)
     hole_dim(draft, "T_k", x->dims[2]);
     hole_int(draft, "T_gradient", op->ctc.gradient);
     hole_dim(draft, "T_blank", dim_const(&cx->arena, op->ctc.blank));
-    if (op->ctc.gradient) {
+    if (op->ctc.gradient)
         hole_dim(draft, "T_m", x->dims[0]);
+    if (op->ctc.gradient || draft->plan->backend->apart)
         hole_dim(draft, "T_states", states);
-    }
+    guard_reads(draft);
     draft->kernel->comment = arena_format(&cx->arena, "y %s = %s of labels under x %s",
                                           shape_text(&cx->arena, op->outputs[0]->ndim, op->outputs[0]->dims),
                                           op->ctc.gradient ? "slope of -log of the probability"

@@ -18,6 +18,37 @@ static const char *sample_stem(struct cx *cx, const struct op *op)
     return text.data;
 }
 
+/* A type that holds all places of its values, and a step of a launch behind the last. */
+static void hole_index(struct draft *draft)
+{
+    const struct value *const values[] = {draft->op->inputs[0], draft->op->inputs[1], draft->op->outputs[0]};
+    bool wide = false;
+
+    for (int i = 0; i < COUNT(values); i++)
+        wide |= dim_upper(dims_product(draft->cx, values[i], 0, values[i]->ndim)) > INT32_MAX / 2;
+    hole_int(draft, "T_wide", wide);
+    hole_word(draft, "T_index", wide ? "int64_t" : "int");
+}
+
+/* What threads of a GPU are numbered by: places, planes, groups of channels. */
+static void holes_planes(struct draft *draft)
+{
+    hole_index(draft);
+    hole_divisor(draft, "T_over_c", images_of(draft->op)->dims[1]);
+}
+
+static void holes_threads(struct draft *draft, int group)
+{
+    struct arena *arena = &draft->cx->arena;
+    const struct dim *channels = images_of(draft->op)->dims[1];
+    const struct dim *groups = dim_floordiv(arena, dim_add(arena, channels, dim_const(arena, group - 1)),
+                                            dim_const(arena, group));
+
+    holes_planes(draft);
+    hole_divisor(draft, "T_over_k", draft->op->inputs[1]->dims[1]);
+    hole_divisor(draft, "T_groups", groups);
+}
+
 static const char *grid_comment(struct cx *cx, const struct op *op)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"},
@@ -38,16 +69,18 @@ static void holes_grid(struct draft *draft)
     static const int taps[] = {1, 2, 4};
     const struct op *op = draft->op;
     const struct value *x = images_of(op), *places = op->inputs[1];
-    int axes = x->ndim - 2, all = 1;
+    const int axes = x->ndim - 2, group = op->sample.mode == SAMPLE_NEAREST ? 8 : 4;
+    int all = 1;
 
     for (int i = 0; i < axes; i++)
         all *= taps[op->sample.mode];
+
     hole_int(draft, "T_axes", axes);
     hole_int(draft, "T_deep", axes == 3);
     hole_int(draft, "T_mode", op->sample.mode);
     hole_int(draft, "T_taps", taps[op->sample.mode]);
     hole_int(draft, "T_all", all);
-    hole_int(draft, "T_group", op->sample.mode == SAMPLE_NEAREST ? 8 : 4);
+    hole_int(draft, "T_group", group);
     hole_int(draft, "T_padding", op->sample.padding);
     hole_int(draft, "T_corners", op->sample.corners);
     hole_int(draft, "T_to_places", op->sample.part == SAMPLE_TO_PLACES);
@@ -56,6 +89,8 @@ static void holes_grid(struct draft *draft)
     if (axes == 3)
         hole_dim(draft, "T_d", x->dims[2]);
     hole_dim(draft, "T_k", places->dims[1]);
+    if (draft->plan->backend->apart)
+        holes_threads(draft, group);
     draft->kernel->comment = grid_comment(draft->cx, op);
 }
 
@@ -72,6 +107,9 @@ static void holes_boxes(struct draft *draft)
     hole_shape(draft, "T_ow", op->sample.wide);
     hole_dim(draft, "T_n", images_of(op)->dims[0]);
     hole_dim(draft, "T_k", places->dims[0]);
+    if (draft->plan->backend->apart)
+        holes_planes(draft);
+    guard_reads(draft);
     draft->kernel->comment = arena_format(
         arena,
         op->sample.part == SAMPLE_VALUES

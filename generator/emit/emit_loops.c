@@ -466,7 +466,7 @@ const char *place_name(struct loops *k, const char *type, int count, const char 
 
 void declare_places(struct loops *k, const char *at, const char *type, const int *axes, int count)
 {
-    const bool wide = strcmp(type, "int") != 0;
+    const bool wide = strcmp(type, "int") != 0, none = dim_equals(places_of(k, axes, count), 0);
     struct text declared = text_new(k->arena);
 
     if (count == 1 && !wide) {
@@ -476,7 +476,7 @@ void declare_places(struct loops *k, const char *at, const char *type, const int
     for (int i = 0; i < count; i++) {
         const char *name, *index = axis_of_place(k, at, axes, count, i);
 
-        if (!moves(k, axes[i]) || dim_equals(threads, 0)) { /* nothing to divide by */
+        if (!moves(k, axes[i]) || none) { /* nothing to divide by */
             k->index[axes[i]] = "0";
             continue;
         }

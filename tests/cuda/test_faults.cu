@@ -771,6 +771,8 @@ static void in_gradient_cells(bool planted)
 
 /* ---- the test ---- */
 
+#include "faults_rare.h"
+
 static const struct fault faults[] = {
     FAULT(one_too_many, "behind what is allocated"),
     FAULT(host_pointer, "reads 4 bytes of host memory"),
@@ -831,6 +833,7 @@ static const struct fault faults[] = {
     FAULT(in_gradient_sums, "reads 4 bytes that nobody has written",
           "with no barrier between (shared memory)"),
     FAULT(in_gradient_cells, "with no barrier between"),
+    RARE_FAULTS,
 };
 
 int main(void)

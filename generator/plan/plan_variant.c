@@ -117,19 +117,7 @@ static void place_kept(struct planner *planner)
 
 /* ---- the pieces of a variant, in their order ---- */
 
-/* Whether the machine has a way to compute the op. */
-static bool check_machine(struct planner *planner, const struct op *op)
-{
-    const struct backend *backend = planner->plan->backend;
-
-    if (!planner_needs_algorithm(planner, op->code) || planner_choose(planner, op, false))
-        return true;
-    diag_error(planner->cx, op->outputs[0]->loc, "%s is not computed on the device %s yet",
-               op->label ? op->label : op_rows[op->code]->name, backend->name);
-    return false;
-}
-
-/* The steps of its ops. False after a fault: a value is too large, or an op is not computed on the machine. */
+/* The steps of its ops. False after a fault: a value is too large. */
 static bool make_steps(struct planner *planner)
 {
     struct variant *variant = planner->variant;
@@ -148,7 +136,6 @@ static bool make_steps(struct planner *planner)
             fine &= planner_check_size(planner->cx, op->outputs[j]);
         if (!op_is_step(op))
             continue;
-        fine &= check_machine(planner, op);
         step->op = op;
         step->region_offset = step->scratch_offset = step->packed_offset = -1;
         variant->step_count++;

@@ -31,6 +31,7 @@ static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
 #endif
         T_real sum[T_each] = {};
 
+        MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
         for (int k = lane; k < T_k; k += 32) {
             const T_real b = T_GET(w, by[k * T_wk]);
 

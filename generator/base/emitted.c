@@ -93,10 +93,10 @@ const char *emitted_upper(struct cx *cx, const char *name)
 static const char *argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {
-        "p",       "k",        "s",       "ws",         "net",       "status",   "i",
-        "in",      "out",      "buffers", "float_mode", "gradients", "training", "module",
-        "counter", "gradient", "kept",    "kept_slots", "zeros",     "given",    "optimizer",
-        "memcpy",  "memset",   "din",     "dout",       "behind",    "params"};
+        "p",    "k",          "s",          "ws",        "net",       "status", "i",       "in",
+        "out",  "buffers",    "float_mode", "gradients", "training",  "module", "counter", "gradient",
+        "kept", "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset",  "din",
+        "dout", "behind",     "params",     "all_sizes", "made"};
 
     bool far = begins_with(name, "modc_") || is_own_function(cx, name),
          taken = far || c_is_type(name) || strstr(name, "_call") || strstr(name, "_shadow") ||
@@ -162,12 +162,12 @@ const char *emitted_size(struct cx *cx, const char *name)
 /* ---- names that every model has -------------------------------------------------------------------------------- */
 
 const char *const emitted_functions[] = {
-    "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy", "eval",
-    "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
-    "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
-    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_extern",
-    "set_grad_enabled", "set_isa", "set_threads", "train", "training_load_bytes", "training_save_bytes",
-    "unpack", "weights",
+    "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy",
+    "device", "download", "eval", "get", "get_gradient", "init", "isa", "load", "load_bytes", "model",
+    "named_buffers", "named_parameters", "pack", "pack_all", "packed_fits", "print", "register_forward_hook",
+    "register_forward_pre_hook", "reset", "reset_state", "save", "save_bytes", "schedule_step", "seed",
+    "set_executor", "set_extern", "set_grad_enabled", "set_isa", "set_threads", "train",
+    "training_load_bytes", "training_save_bytes", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
     "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",

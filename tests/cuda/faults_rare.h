@@ -244,23 +244,23 @@ static void exp_in_place(bool planted)
     MODC_LAUNCH(squared, 1, 64, 0, stream, y, x, planted ? 2 : 0);
 }
 
-#define RARE_FAULTS \
-    FAULT(grid_outside, "behind what is allocated"), \
-    FAULT(grid_by_places, "with no barrier between (global memory)"), \
-    FAULT(box_outside, "behind what is allocated"), \
-    FAULT(box_not_cleared, "reads 4 bytes that nobody has written"), \
-    FAULT(nms_no_barrier, "with no barrier between (global memory)"), \
-    FAULT(nms_alone, "with no barrier between (global memory)", "the others have ended"), \
-    FAULT(ctc_no_barrier, "with no barrier between (global memory)"), \
-    FAULT(ctc_in_place, "with no barrier between (global memory)"), \
-    FAULT(cholesky_diagonal, "that nobody has written", "with no barrier between (shared memory)"), \
-    FAULT(cholesky_column, "with no barrier between (global memory)", \
-          "with no barrier between (shared memory)"), \
-    FAULT(triangular_no_barrier, "with no barrier between (global memory)"), \
-    FAULT(triangular_too_far, "behind what is allocated"), \
-    FAULT(solve_pivot, "that nobody has written", "with no barrier between"), \
-    FAULT(solve_rows, "with no barrier between (global memory)"), \
-    FAULT(exp_too_early, "with no barrier between (global memory)"), \
-    FAULT(exp_in_place, "with no barrier between (global memory)")
+#define RARE_FAULTS                                                                                          \
+    FAULT(grid_outside, "behind what is allocated"),                                                         \
+        FAULT(grid_by_places, "with no barrier between (global memory)"),                                    \
+        FAULT(box_outside, "behind what is allocated"),                                                      \
+        FAULT(box_not_cleared, "reads 4 bytes that nobody has written"),                                     \
+        FAULT(nms_no_barrier, "with no barrier between (global memory)"),                                    \
+        FAULT(nms_alone, "with no barrier between (global memory)", "the others have ended"),                \
+        FAULT(ctc_no_barrier, "with no barrier between (global memory)"),                                    \
+        FAULT(ctc_in_place, "with no barrier between (global memory)"),                                      \
+        FAULT(cholesky_diagonal, "that nobody has written", "with no barrier between (shared memory)"),      \
+        FAULT(cholesky_column, "with no barrier between (global memory)",                                    \
+              "with no barrier between (shared memory)"),                                                    \
+        FAULT(triangular_no_barrier, "with no barrier between (global memory)"),                             \
+        FAULT(triangular_too_far, "behind what is allocated"),                                               \
+        FAULT(solve_pivot, "that nobody has written", "with no barrier between"),                            \
+        FAULT(solve_rows, "with no barrier between (global memory)"),                                        \
+        FAULT(exp_too_early, "with no barrier between (global memory)"),                                     \
+        FAULT(exp_in_place, "with no barrier between (global memory)")
 
 #endif

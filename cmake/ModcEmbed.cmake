@@ -2,7 +2,8 @@
 function(modc_embed out)
     file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          templates/*.c templates/*.cu templates/*.h templates/*.S templates/*.cmake)
-    file(GLOB_RECURSE runtime CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} runtime/*.c runtime/*.cu runtime/*.h)
+    file(GLOB_RECURSE runtime CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} runtime/*.c runtime/*.cu runtime/*.h
+         runtime/*.cmake)
     list(FILTER runtime EXCLUDE REGEX "^runtime/binding/") # which only shared libraries of the Python package have
     list(APPEND names ${runtime} LICENSE NOTICE)
     list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)

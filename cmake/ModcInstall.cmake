@@ -13,8 +13,8 @@ set(modc_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(TARGETS modc modc_runtime)
 install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h" PATTERN driver EXCLUDE
         PATTERN cuda EXCLUDE PATTERN cuda_host EXCLUDE)
-install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN "*.cu" PATTERN driver EXCLUDE
-        PATTERN cuda_host EXCLUDE)
+install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN "*.cu" PATTERN "*.cmake"
+        PATTERN driver EXCLUDE PATTERN cuda_host EXCLUDE)
 install(DIRECTORY runtime/cuda_host DESTINATION ${modc_runtime})
 
 # modc_install_printed(FILE DESTINATION WORDS...): what modc prints when it is asked so.

@@ -3,7 +3,8 @@ cmake_minimum_required(VERSION 3.20)
 
 # modc_add_runtime(SOURCES DIR HEADERS DIR): the target modc::runtime, which all models of a build share. It is compiled
 # where the models are, with the flags that they have: its structs depend on the user's macros, and machine, LTO and
-# sanitizers are the user's to choose. Position-independent, since models may be shared libraries.
+# sanitizers are the user's to choose. Position-independent, since models may be shared libraries. For models on CUDA there are
+# the functions of modc_cuda.cmake behind it.
 function(modc_add_runtime)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCES;HEADERS" "")
     file(GLOB sources ${arg_SOURCES}/modc_*.c)
@@ -21,6 +22,7 @@ function(modc_add_runtime)
         target_link_libraries(modc_runtime PUBLIC Threads::Threads)
     endif()
     set_target_properties(modc_runtime PROPERTIES POSITION_INDEPENDENT_CODE ${shared})
+    include(${arg_SOURCES}/cuda/modc_cuda.cmake)
 endfunction()
 
 # modc_dispatch(VARIABLE PATH): the sources that DISPATCH has beside PATH.c, each with the flags of its instruction set,
@@ -34,8 +36,8 @@ function(modc_dispatch variable path)
     endif()
 endfunction()
 
-# modc_add_model(NAME SPEC FILE [WEIGHTS FILE [WEIGHTS_AS incbin | c]] [MODEL NAME] [DTYPE TYPE] [SET NAME=VALUE...]
-#                [OPTIONS OPTION...] [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
+# modc_add_model(NAME SPEC FILE [WEIGHTS FILE [WEIGHTS_AS incbin | c]] [MODEL NAME] [DTYPE TYPE] [DEVICE cpu | cuda]
+#                [SET NAME=VALUE...] [OPTIONS OPTION...] [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
 #
 # A library NAME with the model of a spec, whose header is NAME.h and whose functions are NAME_forward and the like,
 # whatever the spec calls the model (MODEL gives them another name than the library has). Who links it can include the
@@ -46,6 +48,7 @@ endfunction()
 #   WEIGHTS   safetensors: become part of the library
 #   WEIGHTS_AS  how: taken in by the assembler (incbin), else as an array of C; for MSVC that is what they are
 #   DTYPE     what the model computes in, else the first of the spec's; for several types call the function several times
+#   DEVICE    what it runs on, whatever the spec says; a model on cuda needs it, and modc_enable_cuda() in front
 #   SET       other values for constants of the spec, other maxima for its sizes
 #   OPTIONS   further options of `modc generate`
 #   DISPATCH  compiled for x86-64, x86-64-v3 and x86-64-v4, whatever -march the project has: each context takes the best
@@ -54,7 +57,8 @@ endfunction()
 # The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
 function(modc_add_model name)
     set(kinds STATIC SHARED MODULE OBJECT)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH" "SPEC;WEIGHTS;WEIGHTS_AS;MODEL;DTYPE" "SET;OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH" "SPEC;WEIGHTS;WEIGHTS_AS;MODEL;DTYPE;DEVICE"
+                          "SET;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "modc_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -76,6 +80,12 @@ function(modc_add_model name)
             endif()
         endif()
     endforeach()
+    if(arg_DEVICE AND NOT arg_DEVICE MATCHES "^(cpu|cuda)$")
+        message(FATAL_ERROR "modc_add_model(${name}): DEVICE is cpu or cuda")
+    endif()
+    if(arg_DEVICE STREQUAL "cuda" AND arg_DISPATCH)
+        message(FATAL_ERROR "modc_add_model(${name}): DISPATCH is for processors, not for DEVICE cuda")
+    endif()
     set(kind)
     foreach(one ${kinds} EXCLUDE_FROM_ALL)
         if(arg_${one})
@@ -120,6 +130,13 @@ function(modc_add_model name)
     if(arg_DTYPE)
         list(APPEND options --dtype ${arg_DTYPE})
     endif()
+    if(arg_DEVICE)
+        list(APPEND options --device ${arg_DEVICE})
+    endif()
+    if(arg_DEVICE STREQUAL "cuda")
+        list(APPEND sources ${out}/${arg_MODEL}.cu)
+        list(APPEND files ${out}/${arg_MODEL}.cu ${out}/${arg_MODEL}_kernels.h)
+    endif()
     foreach(setting ${arg_SET})
         list(APPEND options --set ${setting})
     endforeach()
@@ -148,5 +165,10 @@ function(modc_add_model name)
     target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${out}>)
     target_compile_features(${name} PRIVATE c_std_99)
     target_link_libraries(${name} PUBLIC modc::runtime)
+    if(arg_DEVICE STREQUAL "cuda")
+        modc_target_cuda(${name})
+    else()
+        target_compile_definitions(${name} PRIVATE MODC_NO_DEVICE) # see modc_device.h
+    endif()
     set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET default)
 endfunction()

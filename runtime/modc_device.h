@@ -22,6 +22,10 @@
 
 #include "modc.h"
 
+#ifdef MODC_NO_DEVICE /* the build knows of no .cu of the model */
+#error "the spec says that this model is on cuda: modc_add_model(... DEVICE cuda)"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -95,7 +95,6 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
         {"--target", options->target, false},
         {"--plan split", options->split > 0, false},
         {"--weights", options->weights, true}, /* embedded: those of `run` are the driver's */
-        {"--bundle", options->bundle, true},
         {"--measure", options->measure, true},
     };
     bool cpu = false, cuda = false, fine = true;

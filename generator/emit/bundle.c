@@ -34,12 +34,17 @@ static const struct runtime_row {
     {"runtime/", "runtime/", 0},
 };
 
+static bool is_on_cuda(const struct plan *variant)
+{
+    return backend_device(variant->backend) == DEVICE_CUDA;
+}
+
 unsigned bundle_parts(const struct plan *plan)
 {
     unsigned parts = 0;
 
     for (; plan; plan = plan->next)
-        parts |= backend_device(plan->backend) == DEVICE_CUDA ? BUNDLE_CUDA : 0u;
+        parts |= is_on_cuda(plan) ? BUNDLE_CUDA : 0u;
     return parts;
 }
 
@@ -89,11 +94,11 @@ static const char folder_cmake[] = "${CMAKE_CURRENT_LIST_DIR}";
 static const char cmake_lists[] = "CMakeLists.txt";
 static const char cmake_lists_head[] = "# CMakeLists.txt - written by modc";
 
-static void print_runtime(struct cx *cx, struct text *text, const struct plan *plan)
+static void print_runtime(struct cx *cx, struct text *text)
 {
     text_add(text, "if(NOT TARGET modc::runtime)\n    add_library(modc_runtime STATIC");
     for (int i = 0; i < embedded_file_count; i++) {
-        const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, bundle_parts(plan));
+        const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, 0);
 
         if (name && text_ends_with(name, ".c"))
             text_printf(text, "\n        %s/%s", folder_cmake, name);
@@ -122,10 +127,23 @@ static void print_dispatch(struct cx *cx, struct text *text, const struct plan *
     text_add(text, "endif()\n");
 }
 
+/* The functions that know how kernels are compiled, and the language that they want. */
+static void print_cuda(struct text *text, bool bundle)
+{
+    if (bundle)
+        text_printf(text, "include(%s/modc_cuda.cmake)\n", folder_cmake);
+    else
+        text_add(
+            text,
+            "if(NOT COMMAND modc_target_cuda)\n    include(${MODC_RUNTIME}/cuda/modc_cuda.cmake)\nendif()\n");
+    text_add(text, "modc_enable_cuda()\n");
+}
+
 const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 {
     struct text text = text_new(&cx->arena);
     bool bundle = cx->options->bundle != NULL;
+    bool cuda = (bundle_parts(plan) & BUNDLE_CUDA) != 0;
     const char *model = plan->model;
 
     if (bundle)
@@ -141,7 +159,9 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
             "MODC_RUNTIME set to\n# the folder of modc.h: whoever links the library then compiles the runtime.\n",
             model, model);
     if (bundle)
-        print_runtime(cx, &text, plan);
+        print_runtime(cx, &text);
+    if (cuda)
+        print_cuda(&text, bundle);
     if (plan->weights && !weights_are_array(cx))
         text_add(&text, "enable_language(ASM)\n");
     if (cx->options->dispatch)
@@ -149,6 +169,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
     text_printf(&text, "add_library(%s STATIC", model);
     for (const struct plan *variant = plan; variant; variant = variant->next) {
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
+        if (is_on_cuda(variant))
+            text_printf(&text, " %s/%s.cu", folder_cmake, variant->model);
         for (int i = 0; i < ISA_ROWS && cx->options->dispatch; i++)
             text_printf(&text, "\n            %s/%s", folder_cmake,
                         dispatch_path(cx, variant->model, &isa_rows[i]));
@@ -163,6 +185,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
                     "if(TARGET modc::runtime)\n    target_link_libraries(%s PUBLIC modc::runtime)\nelse()\n"
                     "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n",
                     model, model);
+    if (cuda)
+        text_printf(&text, "modc_target_cuda(%s)\n", model);
     return text.data;
 }
 
@@ -232,6 +256,14 @@ static const char *library_page(struct cx *cx, const char *model)
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
 
+/* Those of instruction sets, of which each source has flags of its own. */
+static void print_flagged(struct text *text, const struct output_file *files, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (files[i].flags)
+            text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
+}
+
 static void print_commands(struct cx *cx, struct text *text, bool assembly, const struct output_file *files,
                            int count)
 {
@@ -240,19 +272,47 @@ static void print_commands(struct cx *cx, struct text *text, bool assembly, cons
     if (!cx->options->dispatch) {
         text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
                     target->flags[0] ? " " : "", target->flags, assembly ? "*.c *.S" : "*.c");
-        return;
+    } else {
+        print_flagged(text, files, count);
+        text_printf(text, "    cc -O3 -c modc_*.c%s\n\n",
+                    assembly               ? " *.S"
+                    : cx->options->weights ? " *_weights.c"
+                                           : "");
     }
-    for (int i = 0; i < count; i++)
-        if (files[i].flags)
-            text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
-    text_printf(text, "    cc -O3 -c modc_*.c%s\n\n",
-                assembly               ? " *.S"
-                : cx->options->weights ? " *_weights.c"
-                                       : "");
+    text_add(
+        text,
+        "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n");
 }
 
-static const char *page(struct cx *cx, const char *model, bool assembly, const struct output_file *files,
-                        int count)
+/* The objects of policy.c and policy.cu need names of their own. */
+static void print_cuda_commands(struct cx *cx, struct text *text, const struct output_file *files, int count)
+{
+    struct text sources = text_new(&cx->arena);
+
+    text_add(&sources, cx->options->dispatch ? "modc_*.c" : "*.c");
+    for (int i = 0; i < count && cx->options->dispatch; i++)
+        if (!files[i].flags && text_ends_with(files[i].path, ".c") && !strchr(files[i].path, '/') &&
+            strncmp(files[i].path, "modc_", 5) != 0)
+            text_printf(&sources, " %s", files[i].path);
+    print_flagged(text, files, count);
+    text_printf(
+        text,
+        "    for file in %s *.cu; do nvcc -O3 -arch=native -c $file -o $file.o; done\n\n"
+        "in this folder compiles all of it for the GPU of this machine (-arch=sm_90 and the like for others);\n"
+        "nvcc links programs, too. For this processor, with a stand-in for a GPU (-g -fsanitize=thread,alignment\n"
+        "for *.cu lets it look at what kernels do with memory):\n\n",
+        sources.data);
+    print_flagged(text, files, count);
+    text_printf(
+        text,
+        "    for file in %s %s/*.c; do cc -O3 -I%s -c $file -o $(basename $file).o; done\n"
+        "    for file in *.cu; do c++ -x c++ -std=c++17 -fno-exceptions -O2 -I%s -c $file -o $file.o; done\n\n"
+        "whose programs are linked with -ldl -lm -pthread.\n",
+        sources.data, bundle_emulation, bundle_emulation, bundle_emulation);
+}
+
+static const char *page(struct cx *cx, const char *model, bool assembly, bool cuda,
+                        const struct output_file *files, int count)
 {
     const struct target *target = target_of(cx);
     struct text text = text_new(&cx->arena);
@@ -260,10 +320,12 @@ static const char *page(struct cx *cx, const char *model, bool assembly, const s
     text_printf(&text,
                 "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
                 model);
-    print_commands(cx, &text, assembly, files, count);
+    if (cuda)
+        print_cuda_commands(cx, &text, files, count);
+    else
+        print_commands(cx, &text, assembly, files, count);
     text_printf(
         &text,
-        "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
         "A program includes %s.h, whose first comment shows the calls, and links all the objects, with\n"
         "-lm %s.\n",
         model, target->hosted ? "behind them" : "where a function of it is missing");
@@ -273,7 +335,8 @@ static const char *page(struct cx *cx, const char *model, bool assembly, const s
         text_add(
             &text,
             "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
-    text_printf(&text, "\nWith CMake, add_subdirectory() of this folder makes the library %s.\n\n", model);
+    text_printf(&text, "\nWith CMake, add_subdirectory() of this folder makes the library %s%s.\n\n", model,
+                cuda ? ", for this processor\nwith -DMODC_CUDA_EMULATE=ON" : "");
     if (assembly)
         text_printf(
             &text,
@@ -307,7 +370,8 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
                                   const struct plan *plan)
 {
     bool arduino = bundle_is_arduino(cx->options);
-    struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, bundle_parts(plan));
+    const unsigned parts = bundle_parts(plan) ? BUNDLE_CUDA | BUNDLE_EMULATION : 0u;
+    struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, parts);
     static const char *const own[] = {"LICENSE", "NOTICE"};
     const char *model = plan->model, *readme;
     bool assembly = false;
@@ -317,7 +381,7 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
     for (int i = 0; i < *count && arduino; i++)
         if (!text_ends_with(all[i].path, ".ino"))
             all[i].path = arena_format(&cx->arena, "src/%s", all[i].path);
-    readme = arduino ? library_page(cx, model) : page(cx, model, assembly, all, *count);
+    readme = arduino ? library_page(cx, model) : page(cx, model, assembly, parts != 0, all, *count);
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands/options.h"
+#include "emit/bundle.h"
 #include "plan/target.h"
 
 static const struct loc nowhere = {0};
@@ -85,17 +86,21 @@ static bool check_threads(struct cx *cx, const struct spec *spec)
 static bool check_devices(struct cx *cx, const struct spec *spec)
 {
     const struct options *options = cx->options;
+    const bool arduino = bundle_is_arduino(options);
     const struct {
         const char *name;
-        bool given, later; /* later: it will have a meaning for cuda */
+        bool given;
+        bool whole; /* it is about all variants: one on cpu beside that on cuda does not help */
+        bool later; /* it will have a meaning for cuda */
     } rows[] = {
-        {"--threads", options_run(options, "--threads"), false},
-        {"--isa", options->isa, false},
-        {"--dispatch", options->dispatch, false},
-        {"--target", options->target, false},
-        {"--plan split", options->split > 0, false},
-        {"--weights", options->weights, true}, /* embedded: those of `run` are the driver's */
-        {"--measure", options->measure, true},
+        {"--threads", options_run(options, "--threads"), false, false},
+        {"--isa", options->isa, false, false},
+        {"--dispatch", options->dispatch, false, false},
+        {"--bundle=arduino", arduino, true, false},
+        {"--target", options->target && !arduino, true, false},
+        {"--plan split", options->split > 0, false, false},
+        {"--weights", options->weights, true, true}, /* embedded: those of `run` are the driver's */
+        {"--measure", options->measure, true, true},
     };
     bool cpu = false, cuda = false, fine = true;
 
@@ -104,7 +109,7 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
         cuda |= strcmp(spec->devices[i], "cuda") == 0;
     }
     for (int i = 0; i < COUNT(rows) && cuda; i++) {
-        if (!rows[i].given || (cpu && !rows[i].later))
+        if (!rows[i].given || (cpu && !rows[i].whole))
             continue;
         if (rows[i].later)
             diag_error(cx, nowhere, "%s is not supported yet for models on cuda", rows[i].name);

@@ -127,6 +127,11 @@ static bool unknown_target(struct cx *cx, const char *name)
     const char *const *names = target_names(cx, &count);
 
     diag_error(cx, nowhere, "there is no target '%s'", name);
+    if (strncmp(name, "sm_", 3) == 0)
+        diag_hint(
+            cx,
+            "kernels are the same for every GPU: -arch of nvcc, or CMAKE_CUDA_ARCHITECTURES, say for which they "
+            "are compiled");
     diag_hint_nearest(cx, name, names, count);
     diag_hint(cx, "'modc help targets' lists them; an own one is written as ram=64K,flash=256K,hosted=no");
     return false;

@@ -32,8 +32,8 @@ macro(modc_enable_cuda)
         endif()
         check_language(CUDA)
         if(NOT CMAKE_CUDA_COMPILER)
-            message(FATAL_ERROR "models on CUDA need its compiler, and there is none: nvcc is neither in PATH nor in "
-                    "/usr/local/cuda/bin. CMAKE_CUDA_COMPILER names it; with -DMODC_CUDA_EMULATE=ON models run on this processor")
+            message(FATAL_ERROR "models on CUDA need its compiler, and none is found: nvcc, in PATH or /usr/local/cuda/bin, or "
+                    "what CMAKE_CUDA_COMPILER or CUDACXX names. With -DMODC_CUDA_EMULATE=ON they run on this processor")
         endif()
         enable_language(CUDA)
     endif()

@@ -104,8 +104,8 @@ made 0 narrow net wide
 
 # What is wrong with the call itself is said when it is configured.
 refused() {
-    printf 'cmake_minimum_required(VERSION 3.20)\nproject(wrong LANGUAGES C)\nfind_package(modc 0.1 REQUIRED)\nmodc_add_model(%s)\n' \
-        "$1" >wrong/CMakeLists.txt
+    printf 'cmake_minimum_required(VERSION 3.20)\nproject(wrong LANGUAGES C)\nfind_package(modc 0.1 REQUIRED)\n%bmodc_add_model(%s)\n' \
+        "${enable-}" "$1" >wrong/CMakeLists.txt
     if "$cmake" -S wrong -B wrong/build -DCMAKE_PREFIX_PATH="$prefix" >said 2>&1; then
         fail "modc_add_model($1) is taken"
     fi
@@ -119,3 +119,8 @@ refused "net SPEC ../net.yaml WEIGHTS" "modc_add_model(net): WEIGHTS needs a val
 for wrong in "WEIGHTS_AS c" "WEIGHTS ../seed_1.safetensors WEIGHTS_AS C"; do
     refused "net SPEC ../net.yaml $wrong" "modc_add_model(net): WEIGHTS_AS is incbin or c"
 done
+refused "net SPEC ../net.yaml DEVICE gpu" "modc_add_model(net): DEVICE is cpu or cuda"
+refused "net SPEC ../net.yaml DEVICE cuda DISPATCH" "modc_add_model(net): DISPATCH is for processors"
+refused "net SPEC ../net.yaml DEVICE cuda" "net has kernels, which are compiled as CUDA: call modc_enable_cuda() in front of it"
+export CUDACXX=$work/no_such_nvcc
+enable="modc_enable_cuda()\n" refused "net SPEC ../net.yaml DEVICE cuda" "models on CUDA need its compiler, and none is found"

@@ -60,8 +60,8 @@ static void must(enum modc_status status, const struct reader *net, const char *
 
     if (status == MODC_OK)
         return;
-    fprintf(stderr, "cuda_service: %s: %s%s%s%s%s\n", what, modc_status_text(status), *failed ? ": " : "", failed,
-            *text ? ": " : "", text);
+    fprintf(stderr, "cuda_service: %s: %s%s%s%s%s\n", what, modc_status_text(status), *failed ? ": " : "",
+            failed, *text ? ": " : "", text);
     exit(1);
 }
 
@@ -110,8 +110,8 @@ static enum modc_status watch(struct modc_hook_call *call)
     const struct modc_tensor *hidden = &call->outputs[0];
     struct worker *worker = call->user;
 
-    must_cuda(cudaMemcpyAsync(worker->host->hidden, hidden->data, modc_tensor_bytes(hidden), cudaMemcpyDeviceToHost,
-                              modc_stream(call->context)),
+    must_cuda(cudaMemcpyAsync(worker->host->hidden, hidden->data, modc_tensor_bytes(hidden),
+                              cudaMemcpyDeviceToHost, modc_stream(call->context)),
               "hook");
     return MODC_OK;
 }
@@ -127,7 +127,8 @@ static void hire(struct worker *worker, struct reader_params *params)
     worker->host = host;
     worker->device = device;
     must(reader_create(params, &worker->net), NULL, "context");
-    must(reader_sync(worker->net), worker->net, "context"); /* its state is there: it may go to another stream */
+    must(reader_sync(worker->net), worker->net,
+         "context"); /* its state is there: it may go to another stream */
     must(reader_set_stream(worker->net, worker->stream), worker->net, "stream");
 }
 
@@ -144,17 +145,23 @@ static void begin(struct worker *worker, const struct request *request)
 {
     struct exchange *const host = worker->host, *const device = worker->device;
     const int count = request->count;
-    const size_t images = (size_t)count * PIXELS * sizeof *host->images, labels = (size_t)count * sizeof *host->labels;
-    const size_t scores = (size_t)count * CLASSES * sizeof *host->scores, loss = (size_t)count * sizeof *host->loss;
+    const size_t images = (size_t)count * PIXELS * sizeof *host->images,
+                 labels = (size_t)count * sizeof *host->labels;
+    const size_t scores = (size_t)count * CLASSES * sizeof *host->scores,
+                 loss = (size_t)count * sizeof *host->loss;
 
     memcpy(host->images, request->images, images);
     memcpy(host->labels, request->labels, labels);
-    must_cuda(cudaMemcpyAsync(device->images, host->images, images, cudaMemcpyHostToDevice, worker->stream), "copy");
-    must_cuda(cudaMemcpyAsync(device->labels, host->labels, labels, cudaMemcpyHostToDevice, worker->stream), "copy");
-    must(reader_forward(worker->net, count, device->images, device->labels, device->scores, device->loss), worker->net,
-         "forward");
-    must_cuda(cudaMemcpyAsync(host->scores, device->scores, scores, cudaMemcpyDeviceToHost, worker->stream), "copy");
-    must_cuda(cudaMemcpyAsync(host->loss, device->loss, loss, cudaMemcpyDeviceToHost, worker->stream), "copy");
+    must_cuda(cudaMemcpyAsync(device->images, host->images, images, cudaMemcpyHostToDevice, worker->stream),
+              "copy");
+    must_cuda(cudaMemcpyAsync(device->labels, host->labels, labels, cudaMemcpyHostToDevice, worker->stream),
+              "copy");
+    must(reader_forward(worker->net, count, device->images, device->labels, device->scores, device->loss),
+         worker->net, "forward");
+    must_cuda(cudaMemcpyAsync(host->scores, device->scores, scores, cudaMemcpyDeviceToHost, worker->stream),
+              "copy");
+    must_cuda(cudaMemcpyAsync(host->loss, device->loss, loss, cudaMemcpyDeviceToHost, worker->stream),
+              "copy");
     worker->request = request;
 }
 
@@ -180,7 +187,8 @@ static void finish(struct worker *worker, struct totals *totals)
     worker->request = NULL;
     status = reader_sync(worker->net);
     if (status == MODC_INDEX) {
-        printf("a request is refused: the label of image %d is %d\n", (int)base->fault_index, (int)base->fault_value);
+        printf("a request is refused: the label of image %d is %d\n", (int)base->fault_index,
+               (int)base->fault_value);
         totals->refused++;
         return;
     }
@@ -271,8 +279,8 @@ int main(int argc, char **argv)
         if (i < requests)
             begin(worker, &queue[i]);
     }
-    printf("%d requests, %d refused; of %d images %d are read right, mean loss %.3f\n", requests, totals.refused,
-           totals.images, totals.right, totals.loss / totals.images);
+    printf("%d requests, %d refused; of %d images %d are read right, mean loss %.3f\n", requests,
+           totals.refused, totals.images, totals.right, totals.loss / totals.images);
     printf("where the hook looked, %d %% of the hidden units are 0\n", 100 * totals.silent / totals.watched);
 
     modc_hook_remove(&watching);

@@ -175,9 +175,9 @@ static bool number_differs(const struct diff_number *number)
 
 static const char *number_name(struct cx *cx, const struct diff_number *number)
 {
-    return number->kind == SUMMARY_RAM     ? arena_format(&cx->arena, "RAM: %s", number->name)
-           : number->kind == SUMMARY_FLASH ? arena_format(&cx->arena, "flash: %s", number->name)
-                                           : number->name;
+    const char *title = summary_kinds[number->kind].title;
+
+    return title ? arena_format(&cx->arena, "%s: %s", title, number->name) : number->name;
 }
 
 static const char *number_text(struct cx *cx, double value)
@@ -271,12 +271,13 @@ static void add_amounts(struct cx *cx, struct text *text, const struct diff *dif
     } rows[] = {{SUMMARY_COUNT, "parameters", "parameters"},
                 {SUMMARY_FLASH, "weights", "flash"},
                 {SUMMARY_RAM, "workspace", "workspace"},
+                {SUMMARY_GPU, "workspace", "workspace"},
                 {SUMMARY_MACS, "", "MACs"}};
     const char *separator = text->length > 0 ? "; " : "";
 
     for (int i = 0; i < COUNT(rows); i++) {
         const struct diff_number *number = first_change(diff, rows[i].kind, rows[i].begin);
-        bool bytes = rows[i].kind == SUMMARY_RAM || rows[i].kind == SUMMARY_FLASH;
+        bool bytes = summary_kinds[rows[i].kind].title != NULL;
         double change = number ? number->new - number->old : 0;
 
         if (!number)
@@ -585,11 +586,6 @@ static void json_number(struct text *text, const char *name, double value)
 
 static void print_json(struct text *text, const struct diff *diff)
 {
-    static const char *const kinds[] = {[SUMMARY_COUNT] = "elements",
-                                        [SUMMARY_MACS] = "macs",
-                                        [SUMMARY_RAM] = "ram",
-                                        [SUMMARY_FLASH] = "flash"};
-
     text_add(text, "{\n  \"format\": 1,\n  \"old\": ");
     text_json_string(text, diff->paths[0]);
     text_add(text, ",\n  \"new\": ");
@@ -609,7 +605,8 @@ static void print_json(struct text *text, const struct diff *diff)
     json_keys(text, "unexpected", &diff->unexpected);
     text_add(text, "},\n  \"numbers\": [");
     for (int i = 0; i < diff->number_count; i++) {
-        text_printf(text, "%s\n    {\"kind\": \"%s\"", i ? "," : "", kinds[diff->numbers[i].kind]);
+        text_printf(text, "%s\n    {\"kind\": \"%s\"", i ? "," : "",
+                    summary_kinds[diff->numbers[i].kind].word);
         add_member(text, "name", diff->numbers[i].name);
         json_number(text, "old", diff->numbers[i].old);
         json_number(text, "new", diff->numbers[i].new);

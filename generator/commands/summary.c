@@ -11,6 +11,12 @@
 
 enum { LONGEST = 48 }; /* of a cell with shapes */
 
+const struct summary_kind_row summary_kinds[SUMMARY_KINDS] = {
+    [SUMMARY_COUNT] = {"elements", NULL}, [SUMMARY_MACS] = {"macs", NULL},
+    [SUMMARY_RAM] = {"ram", "RAM"},       [SUMMARY_GPU] = {"gpu", "GPU"},
+    [SUMMARY_FLASH] = {"flash", "flash"},
+};
+
 /* ---- gathering -------------------------------------------------------------------------------------------- */
 
 static void add_value(struct summary *s, struct text *text, int *count, const struct value *value)
@@ -157,12 +163,15 @@ static void count_constants(struct summary *s)
         add_total(s, SUMMARY_FLASH, "constants in the code", small, "");
 }
 
+/* A device with memory of its own has all but the parameters, whose mirror is at the head of the packed block. */
 static void count_bytes(struct summary *s)
 {
     const struct plan *plan = s->plan;
+    const enum summary_kind memory = plan->backend->apart ? SUMMARY_GPU : SUMMARY_RAM;
 
     add_total(s, SUMMARY_RAM, "parameters and buffers", (double)plan->param_bytes, "");
-    add_total(s, SUMMARY_RAM, "packed block", (double)plan_packed_block(plan), "");
+    add_total(s, memory, plan->backend->apart ? "parameters, packed block" : "packed block",
+              (double)plan_packed_block(plan), "");
     for (int i = 0; i < plan->program->entry_count; i++) {
         const struct entry *entry = &plan->program->entries[i];
 
@@ -171,7 +180,7 @@ static void count_bytes(struct summary *s)
             const struct graph *graph = (saves ? entry->saving : entry->graphs)[training][fenced];
 
             if (graph)
-                add_total(s, SUMMARY_RAM,
+                add_total(s, memory,
                           arena_format(&s->cx->arena, "workspace of %s%s, %s%s", entry->name,
                                        saves ? " and backward" : "", training ? "training" : "eval",
                                        fenced ? ", hooks" : ""),
@@ -179,11 +188,19 @@ static void count_bytes(struct summary *s)
         }
     }
     if (plan->gradient_count > 0)
-        add_total(s, SUMMARY_RAM, "gradients", (double)plan->gradient_block, "");
+        add_total(s, memory, "gradients", (double)plan->gradient_block, "");
     if (s->tree->training)
-        add_total(s, SUMMARY_RAM, "states of the optimizer", (double)plan->optimizer_bytes, "");
+        add_total(s, memory, "states of the optimizer", (double)plan->optimizer_bytes, "");
     if (plan->state_bytes > 0)
-        add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
+        add_total(s, memory, "state, in each workspace", (double)plan->state_bytes, "");
+    for (int i = 0; i < plan->program->entry_count && plan->backend->apart; i++) {
+        const struct entry *entry = &plan->program->entries[i];
+
+        add_total(s, memory, arena_format(&s->cx->arena, "more for %s_host", entry->name),
+                  (double)plan_host_bytes(plan, entry), "");
+    }
+    if (plan->backend->apart) /* whose parameters are no constants of a program */
+        return;
     add_total(s, SUMMARY_FLASH, "weights",
               (double)weights_length(s->cx, plan->embedded ? plan->embedded : plan), "");
     count_constants(s);
@@ -477,7 +494,7 @@ static int name_width(const struct summary *s)
     int width = NAME_WIDTH;
 
     for (int i = 0; i < s->total_count; i++)
-        if (s->totals[i].kind == SUMMARY_RAM && (int)strlen(s->totals[i].name) > width)
+        if (summary_kinds[s->totals[i].kind].title && (int)strlen(s->totals[i].name) > width)
             width = (int)strlen(s->totals[i].name);
     return width;
 }
@@ -491,17 +508,20 @@ static void print_totals(struct summary *s, struct text *text, bool memory)
     text_add(text, memory ? "" : "\n");
     for (int i = 0; i < s->total_count; i++) {
         const struct summary_total *total = &s->totals[i];
-        bool bytes = total->kind == SUMMARY_RAM || total->kind == SUMMARY_FLASH;
+        const char *title = summary_kinds[total->kind].title;
+        bool bytes = title != NULL;
 
         if (memory && !bytes)
             continue;
         if (total->kind != kind && total->kind == SUMMARY_RAM) {
             text_add(text, "\n");
-            text_styled(text, STYLE_BOLD, arena_format(&s->cx->arena, "RAM%*s", width + 13, "bytes"));
+            text_styled(text, STYLE_BOLD, arena_format(&s->cx->arena, "%s%*s", title, width + 13, "bytes"));
             text_add(text, "\n");
-        } else if (total->kind != kind && total->kind == SUMMARY_FLASH) {
-            text_styled(text, STYLE_BOLD, "flash, with --weights");
-            text_add(text, " (no RAM for parameters and packed block then)\n");
+        } else if (total->kind != kind && bytes) {
+            text_styled(text, STYLE_BOLD, title);
+            text_add(text, total->kind == SUMMARY_GPU
+                               ? "\n"
+                               : ", with --weights (no RAM for parameters and packed block then)\n");
         }
         kind = total->kind;
         if (bytes)

@@ -22,7 +22,20 @@ struct summary_row {
     int64_t memory[SUMMARY_MEMORIES]; /* bytes; where there is backward */
 };
 
-enum summary_kind { SUMMARY_COUNT, SUMMARY_MACS, SUMMARY_RAM, SUMMARY_FLASH };
+enum summary_kind {
+    SUMMARY_COUNT,
+    SUMMARY_MACS,
+    SUMMARY_RAM,
+    SUMMARY_GPU, /* memory of a device that has its own */
+    SUMMARY_FLASH,
+    SUMMARY_KINDS
+};
+
+struct summary_kind_row {
+    const char *word;  /* in JSON */
+    const char *title; /* of lines of bytes; NULL: others */
+};
+extern const struct summary_kind_row summary_kinds[SUMMARY_KINDS];
 
 /* A line below the table: a number of elements, of multiply-adds, or of bytes. */
 struct summary_total {

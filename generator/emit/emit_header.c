@@ -47,33 +47,15 @@ static const char *host_constant(struct emit *e, const struct entry *entry)
     return arena_format(&e->cx->arena, "%s_%s_HOST_BYTES", e->M, text_upper(&e->cx->arena, entry->name));
 }
 
-static int64_t upper_bytes(const struct emit *e, const struct value *value)
-{
-    int64_t bytes = dtype_rows[value->dtype].bytes;
-
-    for (int d = 0; d < value->ndim; d++)
-        bytes *= dim_upper(value->dims[d]);
-    return plan_aligned(e->plan, bytes);
-}
-
-/* As modc_host_bytes has it. */
-static int64_t host_bytes(const struct emit *e, const struct entry *entry)
-{
-    const struct graph *graph = entry_graph(entry);
-    int64_t bytes = 0;
-
-    for (int i = 0; i < graph->input_count; i++)
-        bytes += upper_bytes(e, graph->inputs[i]);
-    for (int i = 0; i < graph->result_count; i++)
-        bytes += upper_bytes(e, graph->outputs[i]);
-    return bytes * (has_gradients(e) ? 2 : 1);
-}
-
 static void print_header_blocks(struct emit *e, struct text *out)
 {
     text_printf(out, "#define %s_SCHEMA 0x%016llxu /* of keys, shapes and types */\n", e->M,
                 (unsigned long long)e->plan->schema);
-    text_printf(out, "/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
+    text_add(out,
+             is_apart(e)
+                 ? "/* Blocks that the caller places: that of the parameters in the host's memory, at a "
+                   "multiple of\n * MODC_ALIGN, the others in the device's, at one of MODC_DEVICE_ALIGN. */\n"
+                 : "/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
     text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
                 (long long)at_least_one(e, e->plan->param_bytes));
     text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
@@ -108,7 +90,7 @@ static void print_header_blocks(struct emit *e, struct text *out)
         const struct entry *entry = &e->plan->program->entries[i];
 
         text_printf(out, "#define %s %lld /* for %s_%s_host, at the end of a workspace */\n",
-                    host_constant(e, entry), (long long)host_bytes(e, entry), e->m, entry->name);
+                    host_constant(e, entry), (long long)plan_host_bytes(e->plan, entry), e->m, entry->name);
     }
     text_add(out, "\n");
 }

@@ -28,6 +28,28 @@ int64_t plan_packed_block(const struct plan *plan)
     return bytes > 0 ? bytes + work + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
 }
 
+static int64_t upper_bytes(const struct plan *plan, const struct value *value)
+{
+    int64_t bytes = dtype_rows[value->dtype].bytes;
+
+    for (int d = 0; d < value->ndim; d++)
+        bytes *= dim_upper(value->dims[d]);
+    return plan_aligned(plan, bytes);
+}
+
+int64_t plan_host_bytes(const struct plan *plan, const struct entry *entry)
+{
+    const struct graph *graph = entry->graphs[0][0];
+    const bool gradients = plan->program->settings.backward && !plan->program->settings.fused;
+    int64_t bytes = 0;
+
+    for (int i = 0; i < graph->input_count; i++)
+        bytes += upper_bytes(plan, graph->inputs[i]);
+    for (int i = 0; i < graph->result_count; i++)
+        bytes += upper_bytes(plan, graph->outputs[i]);
+    return bytes * (gradients ? 2 : 1);
+}
+
 bool plan_uses(const struct plan *plan, enum packed_format format)
 {
     for (int g = 0; g < plan->group_count; g++)

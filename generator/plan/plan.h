@@ -304,6 +304,9 @@ int64_t plan_aligned(const struct plan *plan, int64_t bytes);
 /* Bytes of the packed block: what is packed, and behind it whose it is. 0: nothing is packed. */
 int64_t plan_packed_block(const struct plan *plan);
 
+/* What calls of the entry on the host's memory take of a workspace, beside the rest: modc_host_bytes. */
+int64_t plan_host_bytes(const struct plan *plan, const struct entry *entry);
+
 /* Whether something is packed in this format. */
 bool plan_uses(const struct plan *plan, enum packed_format format);
 

@@ -166,6 +166,9 @@ def build(spec, options=(), cc=None, cflags=None):
         run_command(["generate", where, "-o", work, *options], stdin=text)
         sources = {path.name: path.read_bytes() for path in sorted(Path(work).iterdir())}
     name = next(Path(file).stem for file in sources if file.endswith(".cmake"))
+    if any(file.endswith(".cu") for file in sources):
+        raise Error(f"{name} is on cuda, and models called from Python are on cpu\n"
+                    "hint: options=['--device', 'cpu'] makes it for the processor")
     sources["spec.yaml"] = text.encode() if text is not None else Path(spec).read_bytes()
     looked = [word for i, word in enumerate(options) if word in SUMMARY_ALONE or (i and options[i - 1] in SUMMARY_VALUES)
               or word in SUMMARY_VALUES]
@@ -173,7 +176,7 @@ def build(spec, options=(), cc=None, cflags=None):
 
 
 SUMMARY_ALONE = {"--backward"}  # words of `modc generate` that `modc summary` takes, too
-SUMMARY_VALUES = {"--weights", "--set", "--dtype", "--model", "--target", "--isa", "--plan"}
+SUMMARY_VALUES = {"--weights", "--set", "--dtype", "--model", "--target", "--isa", "--plan", "--device"}
 
 
 def build_sources(name, sources, cc=None, cflags=None, summary=None):

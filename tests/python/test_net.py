@@ -430,6 +430,12 @@ class Gradients(Case):
         self.assertEqual([key for key, value in net.gradients().items() if value is not None], ["fc.bias"])
         self.says(KeyError, "small has no parameter or module 'fd' that is trained", net.requires_grad_, True, "fd")
 
+    def test_devices(self):
+        for devices in ("cuda", "[cpu, cuda]"):
+            spec = SMALL.replace("modc: 1", f"modc: 1\ndevice: {devices}")
+            self.says(modc.Error, "small is on cuda, and models called from Python are on cpu\n"
+                      "hint: options=['--device', 'cpu'] makes it for the processor", compile, spec)
+
     def test_faults(self):
         net, x, one = compile(SMALL), floats([1, 2, 3], 1, 3), floats([1] * 4, 1, 4)
         none = "backward(): there was no call before it that keeps what it needs, or it ran already"

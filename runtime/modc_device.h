@@ -15,7 +15,8 @@
  *
  * note [streams]
  * A call of an entry starts work on the context's stream and returns. Pointers that it gets are the device's, and what they point to
- * must stay until the stream has passed. What only the device finds out (an index out of range) is told by MODEL_sync; until then
+ * must stay until the stream has passed. So do those that hooks get, which run on the host between the launches: what a hook does with
+ * values goes onto modc_stream(call->context). What only the device finds out (an index out of range) is told by MODEL_sync; until then
  * what calls would write to state and buffers stays undone. Contexts may run on streams of their own at the same time. */
 #ifndef MODC_DEVICE_H
 #define MODC_DEVICE_H
@@ -180,19 +181,21 @@ static inline enum modc_status modc_settle(const struct modc_params *params)
 /* ---- for users ------------------------------------------------------------------------------------------------ */
 
 /* From now on calls of the context run on this stream, a cudaStream_t (NULL: the default one). MODC_POINTER. MODC_BUSY: a hook of one
- * of its calls runs, or the stream so far is not at its end: MODEL_sync. */
+ * of its calls runs, or the stream so far is not at its end (that of a new context has its state to set): MODEL_sync. */
 enum modc_status modc_set_stream(struct modc_context *net, void *stream);
 void *modc_stream(struct modc_context *net);
 
 /* Waits until all calls of the context are done, and tells what happened in them: MODC_INDEX, MODC_DIVISION, MODC_ARGUMENT, whose
- * place and value stand in the context, as on a processor; then they may go on. MODC_GPU. */
+ * place and value stand in the context, as on a processor: the first since the last time. What they would have written to state
+ * and buffers is undone, their outputs mean nothing; calls from now on are as ever. MODC_GPU. */
 enum modc_status modc_sync(struct modc_context *net);
 
-/* Behind MODC_GPU: the kernel or the call that failed, and CUDA's words for it; "" where none did. */
+/* Behind MODC_GPU: the kernel or the call that failed, and CUDA's words for it; "" where none did. Before there is a context or
+ * parameters, model->device->find says what is wrong with the device. */
 const char *modc_device_failed(const struct modc_context *net, const char **text);
 const char *modc_params_failed(const struct modc_params *params, const char **text);
 
-/* Where a tensor lies in the device's memory; NULL: it has not been there yet. */
+/* Where a tensor lies in the device's memory, by its number in model->keys; NULL: it has not been there yet, or there is none. */
 void *modc_device_pointer(const struct modc_params *params, int key);
 
 /* The device's values are copied over the host's, if they are newer. MODC_POINTER, MODC_GPU. */

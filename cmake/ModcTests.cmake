@@ -770,6 +770,13 @@ function(modc_package_tests)
               ${CMAKE_CURRENT_BINARY_DIR}/subproject)
     modc_builds(package_subproject "CMAKE_GENERATOR=${generator}")
 
+    if(MODC_NVCC AND MODC_LONG_TESTS)
+        modc_test(long_cuda_build long tests/support/cuda_build.sh ${CMAKE_COMMAND} ${installed}/modc
+                  ${CMAKE_CURRENT_BINARY_DIR}/cuda_build ${MODC_NVCC})
+        set_tests_properties(long_cuda_build PROPERTIES FIXTURES_REQUIRED installed)
+        modc_builds(long_cuda_build "CMAKE_GENERATOR=${generator}")
+    endif()
+
     find_program(MODC_SHLIBDEPS NAMES dpkg-shlibdeps DOC "Finds what a Debian package depends on")
     if(MODC_SHLIBDEPS)
         modc_test(package_deb package tests/support/deb.sh ${CMAKE_CPACK_COMMAND} ${PROJECT_BINARY_DIR}

@@ -18,6 +18,7 @@ if grep -rlF -e "$work" -e "$build" -e /opt/modc "$work/modc" | grep -v '/libmod
     printf 'the files above know where they were built or installed\n' >&2
     exit 1
 fi
-for file in include/modc/modc_device.h share/modc/runtime/cuda/modc_cuda.c share/modc/runtime/cuda_host/cuda_runtime.h; do
+for file in include/modc/modc_device.h share/modc/runtime/cuda/modc_cuda.c share/modc/runtime/cuda/modc_cuda.cmake \
+    share/modc/runtime/cuda_host/cuda_runtime.h; do
     [ -e "$work/modc/$file" ] || { printf 'there is no %s\n' $file >&2; exit 1; }
 done

@@ -117,6 +117,8 @@ static void print_dispatch(struct cx *cx, struct text *text, const struct plan *
 {
     text_add(text, "if(CMAKE_SYSTEM_PROCESSOR MATCHES \"^(x86_64|amd64|AMD64)$\" AND NOT MSVC)\n");
     for (const struct plan *variant = plan; variant; variant = variant->next) {
+        if (!dispatch_has(cx, variant))
+            continue;
         text_printf(text, "    set_source_files_properties(%s/%s.c PROPERTIES COMPILE_OPTIONS %s)\n",
                     folder_cmake, variant->model, dispatch_flags(cx, isa_base));
         for (int i = 0; i < ISA_ROWS; i++)
@@ -171,7 +173,7 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
         if (is_on_cuda(variant))
             text_printf(&text, " %s/%s.cu", folder_cmake, variant->model);
-        for (int i = 0; i < ISA_ROWS && cx->options->dispatch; i++)
+        for (int i = 0; i < ISA_ROWS && dispatch_has(cx, variant); i++)
             text_printf(&text, "\n            %s/%s", folder_cmake,
                         dispatch_path(cx, variant->model, &isa_rows[i]));
         if (variant->weights)

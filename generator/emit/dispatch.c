@@ -1,6 +1,8 @@
 /* dispatch.c - the table of instruction sets, and the files that compile a model for them; see dispatch.h. */
 #include "emit/dispatch.h"
 
+#include "base/options.h"
+
 const char isa_base[] = "x86-64";
 
 const struct isa_row isa_rows[ISA_ROWS] = {
@@ -9,6 +11,11 @@ const struct isa_row isa_rows[ISA_ROWS] = {
     {"x86-64-v4", "x86_64_v4",
      "defined __AVX512F__ && defined __AVX512BW__ && defined __AVX512CD__ && defined __AVX512DQ__ && defined __AVX512VL__"},
 };
+
+bool dispatch_has(const struct cx *cx, const struct plan *variant)
+{
+    return cx->options->dispatch && !variant->backend->apart;
+}
 
 const char *dispatch_path(struct cx *cx, const char *model, const struct isa_row *isa)
 {

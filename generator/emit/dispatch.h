@@ -3,7 +3,7 @@
 #ifndef MODC_DISPATCH_H
 #define MODC_DISPATCH_H
 
-#include "base/text.h"
+#include "plan/plan.h"
 
 struct isa_row {
     const char *name;   /* as -march has it */
@@ -17,6 +17,9 @@ extern const struct isa_row isa_rows[ISA_ROWS];
 
 /* NAME.c has to be compiled with this: it is what machines run that have none of the rows. */
 extern const char isa_base[];
+
+/* Whether a variant is compiled for them: one on a GPU is not. */
+bool dispatch_has(const struct cx *cx, const struct plan *variant);
 
 /* "policy_x86_64_v3.c", and what is in it; `spec`: its name. */
 const char *dispatch_path(struct cx *cx, const char *model, const struct isa_row *isa);

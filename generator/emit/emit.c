@@ -192,7 +192,7 @@ static void print_source_head(struct emit *e, struct text *out)
         out,
         "/* %s.c - written by modc from %s; change the spec, not this file. It is yours, under any terms.",
         e->m, spec_name(e));
-    if (e->cx->options->dispatch) {
+    if (is_dispatched(e)) {
         text_add(
             out,
             "\n *\n * Compiled for several instruction sets, of which each context takes the best that its machine has:\n *\n");
@@ -202,7 +202,7 @@ static void print_source_head(struct emit *e, struct text *out)
                         dispatch_path(e->cx, e->m, &isa_rows[i]));
     }
     text_printf(out, " */\n#include \"%s.h\"\n\n#include <string.h>\n\n", e->m);
-    if (e->cx->options->dispatch)
+    if (is_dispatched(e))
         text_printf(
             out,
             "#ifndef MODC_CODE /* else this is included by a file for one instruction set */\n#define MODC_CODE %s_code\n"
@@ -291,13 +291,13 @@ static const char *source_text(struct emit *e)
 
     print_source_head(e, &out);
     print_weights_head(e, &out);
-    if (e->cx->options->dispatch)
+    if (is_dispatched(e))
         print_dispatched(e, &out, &parts);
     else
         print_plain(e, &out, &parts);
     print_embedded(e, &out);
     text_add(&out, parts.tables.data);
-    if (e->cx->options->dispatch)
+    if (is_dispatched(e))
         text_add(&out, "#endif\n");
     return emit_fit(arena, out.data);
 }
@@ -372,7 +372,7 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
                  kernels_text(&e));
         add_text(&e, files, count, arena_format(&cx->arena, "%s_kernels.h", e.m), launchers_text(&e));
     }
-    if (cx->options->dispatch) {
+    if (is_dispatched(&e)) {
         (*files)[*count - 1].flags = dispatch_flags(cx, isa_base);
         for (int i = 0; i < ISA_ROWS; i++) {
             add_text(&e, files, count, dispatch_path(cx, e.m, &isa_rows[i]),

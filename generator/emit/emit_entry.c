@@ -76,7 +76,7 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
         text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
     text_printf(out, "%s%s", indent,
                 variant->fails[backward ? PART_BACKWARD : PART_FORWARD] ? "status = " : "");
-    text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
+    text_printf(out, is_dispatched(e) ? "%s_code_of(net)->" : "%s_", e->m);
     text_printf(out, "%s(net%s);\n", backward ? part_function(e, shown, PART_BACKWARD) : shown->function,
                 call.data);
     if (e->plan->program->settings.flushes)

@@ -283,11 +283,6 @@ static bool has_state(const struct emit *e)
     return e->tree->state_count > 0;
 }
 
-static bool is_dispatched(const struct emit *e)
-{
-    return e->cx->options->dispatch;
-}
-
 static bool has_gradients_alone(const struct emit *e)
 {
     return has_backward(e) && !has_optimizer(e);
@@ -536,7 +531,7 @@ static void print_context(struct emit *e, struct text *out)
         e->m, e->plan->backend->apart ? "    struct modc_cuda cuda; /* its stream */\n" : "",
         has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
         e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
-        e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
+        is_dispatched(e) ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));
 }
 

@@ -75,6 +75,7 @@ int64_t variant_bytes(const struct emit *e, const struct variant *variant);
 bool has_backward(const struct emit *e);
 bool has_gradients(const struct emit *e); /* they are kept: `update: fused` has a step as a whole */
 bool has_optimizer(const struct emit *e);
+bool is_dispatched(const struct emit *e);
 const struct entry *loss_entry(const struct emit *e);
 
 /* ---- emit_header.c ---- */

@@ -2,6 +2,7 @@
 #include "emit/emit_room.h"
 
 #include "base/emitted.h"
+#include "emit/dispatch.h"
 
 const struct graph *entry_graph(const struct entry *entry)
 {
@@ -151,6 +152,11 @@ bool has_backward(const struct emit *e)
 bool has_gradients(const struct emit *e)
 {
     return has_backward(e) && !e->plan->program->settings.fused;
+}
+
+bool is_dispatched(const struct emit *e)
+{
+    return dispatch_has(e->cx, e->plan);
 }
 
 /* Whether it has all of `training:`. */

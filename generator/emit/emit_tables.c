@@ -257,7 +257,7 @@ static void print_model_abilities(struct emit *e, struct text *out)
     if (e->plan->threads > 0)
         text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n",
                     e->plan->threads, e->m);
-    if (e->cx->options->dispatch)
+    if (is_dispatched(e))
         text_add(out, "    .dispatch = &dispatch_table,\n");
     if (has_backward(e))
         text_printf(out,

@@ -158,6 +158,8 @@ function(modc_cuda_tests)
     if(MODC_NVCC)
         modc_test(cuda_ptxas cuda ${MODC_PYTHON} tests/support/ptxas.py ${MODC_NVCC} tests/cuda/kernels.cu tests/cuda/kernels.json
                   sm_80,sm_90,sm_100 -Iruntime)
+        file(GLOB golden CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} golden/*/*.cu)
+        modc_test(cuda_nvcc cuda ${MODC_PYTHON} tests/support/nvcc.py ${MODC_NVCC} sm_80,sm_90,sm_100 ${golden})
         if(TARGET modc)
             modc_test(cuda_run cuda tests/support/cuda_run.sh $<TARGET_FILE:modc> ${MODC_NVCC})
             modc_compiles(cuda_run ${CMAKE_C_COMPILER})
@@ -404,6 +406,21 @@ function(modc_cuda_vector_tests label emulate every parts)
         modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -Wall -Wextra -Werror"
                       "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}" "CXXFLAGS=-O1 -Wall -Wextra -Werror")
     endforeach()
+endfunction()
+
+# Optimisers, clipping and averages there, against a processor: every so many of tests/optim/cases.txt.
+function(modc_cuda_training_tests label every)
+    if(NOT MODC_PYTHON OR NOT MODC_CXX)
+        return()
+    endif()
+    set(name cuda_training)
+    if(NOT label STREQUAL cuda)
+        set(name ${label}_${name})
+    endif()
+    modc_test(${name} ${label} ${MODC_PYTHON} tests/oracle/cuda_training.py --modc $<TARGET_FILE:modc> --every ${every}
+              --work ${CMAKE_CURRENT_BINARY_DIR}/${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
+    modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1" "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}" "CXXFLAGS=-O1")
 endfunction()
 
 # The workspaces of every spec of specs/ and tests/specs/, with and without backward; and that the check sees a buffer that was
@@ -1111,6 +1128,7 @@ function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
         modc_cuda_vector_tests(long plain 1 8)
         modc_cuda_vector_tests(long check 1 8)
+        modc_cuda_training_tests(long 1)
         file(GLOB networks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs/networks
              ${PROJECT_SOURCE_DIR}/specs/networks/*.yaml)
         foreach(network ${networks})

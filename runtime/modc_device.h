@@ -113,7 +113,7 @@ static inline bool *modc_wants_on_host(const struct modc_training *training)
 /* What the runtime does otherwise for such a model: struct modc_model points to one. Memory that is not freed by hand is the caller's. */
 struct modc_device {
     const char *name;
-    /* Whether a device is there that models run on; MODC_GPU: *text says why not. */
+    /* Whether a device is there that models run on; MODC_GPU: *text says why not, and else nothing. */
     enum modc_status (*find)(const char **text);
     /* A new context: its head and its state. MODC_GPU. */
     enum modc_status (*init)(struct modc_context *net);

@@ -671,7 +671,8 @@ static enum modc_status find(const char **text)
         code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
     (void)cudaGetLastError();
     *text = code != cudaSuccess ? cudaGetErrorString(code)
-                                : "its compute capability is below 8.0, which kernels need";
+            : major < 8         ? "its compute capability is below 8.0, which kernels need"
+                                : "";
     return code == cudaSuccess && major >= 8 ? MODC_OK : MODC_GPU;
 }
 

@@ -517,7 +517,7 @@ static int find_tools(struct run *run, const struct output_file *files)
     else if (run->options->emulate)
         run->toolchain = toolchain_of_emulation(cx, strcmp(run->options->emulate, "check") == 0);
     else
-        status = toolchain_of_cuda(cx, &run->toolchain);
+        status = toolchain_of_cuda(cx, run->plan->program->settings.flushes, &run->toolchain);
     if (run->toolchain.emulates)
         parts |= BUNDLE_EMULATION;
     run->common = run->own;

@@ -49,7 +49,7 @@ static bool has_gpu(void)
     return false;
 }
 
-int toolchain_of_cuda(struct cx *cx, struct toolchain *toolchain)
+int toolchain_of_cuda(struct cx *cx, bool flushes, struct toolchain *toolchain)
 {
     const char *name = process_find(cx, "nvcc") ? "nvcc" : installed_nvcc;
     struct process nvcc = compiler_of(cx, "NVCC", name, "NVCCFLAGS",
@@ -66,6 +66,8 @@ int toolchain_of_cuda(struct cx *cx, struct toolchain *toolchain)
     for (int i = TOOLCHAIN_HOST; i < TOOLCHAIN_ROLES; i++)
         toolchain->roles[i] = compiler_copy(cx, &nvcc);
     process_word(cx, &toolchain->roles[TOOLCHAIN_KERNELS], "-std=c++17");
+    if (flushes)
+        process_word(cx, &toolchain->roles[TOOLCHAIN_KERNELS], "-ftz=true");
     return EXIT_DONE;
 }
 

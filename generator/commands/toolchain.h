@@ -27,7 +27,7 @@ struct toolchain toolchain_of_emulation(struct cx *cx, bool checks);
 
 /* $NVCC for kernels, else nvcc of PATH or of the folder where the toolkit is installed. EXIT_COMPILER: there is none, which was
  * said. */
-int toolchain_of_cuda(struct cx *cx, struct toolchain *toolchain);
+int toolchain_of_cuda(struct cx *cx, bool flushes, struct toolchain *toolchain);
 
 /* Who compiles a file of a model or the runtime; TOOLCHAIN_ROLES: it is not compiled. */
 enum toolchain_role toolchain_role(const struct output_file *file);

@@ -189,6 +189,9 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
                     model, model);
     if (cuda)
         text_printf(&text, "modc_target_cuda(%s)\n", model);
+    if (cuda && plan->program->settings.flushes) /* its kernels ask for it */
+        text_printf(&text, "target_compile_options(%s PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-ftz=true>)\n",
+                    model);
     return text.data;
 }
 

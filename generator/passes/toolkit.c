@@ -114,11 +114,12 @@ bool pass_takes_head(const struct graph *graph, const struct op *op)
 {
     int64_t channels;
 
-    if (!graph->program->settings.backend->vectors || op->code != GRAPH_OP_CONV || op->head ||
-        !op->window.channels_last || graph->fenced || !graph->program->settings.pack ||
-        !value_is_static(graph, op->inputs[1]) ||
+    if (op->code != GRAPH_OP_CONV || op->head || !op->window.channels_last || graph->fenced ||
+        !graph->program->settings.pack || !value_is_static(graph, op->inputs[1]) ||
         (op->window.bias && !value_is_static(graph, op->inputs[2])) ||
         !dim_is_const(op->inputs[0]->dims[3], &channels))
+        return false;
+    if (!graph->program->settings.backend->vectors) /* its kernels read values as they lie */
         return false;
     if (op->window.groups == 1)
         return channels % backend_lanes(graph->program->settings.backend, op->outputs[0]->dtype) != 0;

@@ -19,7 +19,7 @@ static const struct {
          .call = "",
          .first = ""},
     [DEVICE_CUDA] =
-        {.includes = "#include \"modc_cuda.h\"\n",
+        {.includes = "#include \"modc_cuda.h\"\n#include \"modc_device.h\"\n",
          .functions =
              "struct at {\n    void *p;\n    template <class T> operator T *() const\n    {\n"
              "        return (T *)p;\n    }\n};\n\n"
@@ -30,6 +30,11 @@ static const struct {
              "static void store(at from, size_t bytes)\n{\n    void *host = calloc(bytes + 1, 1);\n\n"
              "    if (cudaMemcpy(host, from.p, bytes, cudaMemcpyDeviceToHost))\n        exit(5);\n"
              "    fwrite(host, 1, bytes, stdout);\n    free(host);\n}\n\n"
+             "inline at random_of(uint64_t seed, uint64_t counter)\n{\n"
+             "    const struct modc_random random = {seed, counter};\n    void *p;\n\n"
+             "    if (cudaMalloc(&p, sizeof random) ||\n"
+             "        cudaMemcpy(p, &random, sizeof random, cudaMemcpyHostToDevice))\n"
+             "        exit(4);\n    return {p};\n}\n\n"
              "static void free(at at)\n{\n    if (cudaFree(at.p))\n        exit(6);\n}\n\n",
          .call = "on_",
          .first = "NULL, "},

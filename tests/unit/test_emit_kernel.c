@@ -577,7 +577,7 @@ static union scalar read_value(FILE *file, enum dtype dtype)
 static void emit_case(struct kernel_case *c, enum device device)
 {
     const bool vectors = backends[device].vectors;
-    const struct nest_scene scene = {sizes, SIZES, device, "on"};
+    const struct nest_scene scene = {.sizes = sizes, .size_count = SIZES, .device = device, .prefix = "on"};
     struct text text = text_new(ARENA);
     const struct dag *head = c->head, *tail = c->tail;
     struct nest nest = c->nest;
@@ -639,7 +639,9 @@ static void write_program(const char *path, enum device device)
             fprintf(file, "        %s%s(%sp0", programs[device].call, c->name, programs[device].first);
             for (int j = 1; j < c->nest.operand_count; j++)
                 fprintf(file, ", p%d", j);
-            if (c->kind == RANDOM)
+            if (c->kind == RANDOM && device == DEVICE_CUDA) /* of the call before the next */
+                fprintf(file, ", random_of(%" PRIu64 "u, %" PRIu64 "u), 1u, %uu", SEED, COUNTER + 1, STREAM);
+            else if (c->kind == RANDOM)
                 fprintf(file, ", %" PRIu64 "u, %" PRIu64 "u, %uu", SEED, COUNTER, STREAM);
             for (int j = 0; j < SIZES; j++)
                 if (used[j])

@@ -205,7 +205,7 @@ static void write_number(FILE *file, enum dtype dtype, bool index)
 
 static void write_program(const char *folder, enum device device)
 {
-    const struct nest_scene scene = {sizes, 1, device, "on"};
+    const struct nest_scene scene = {.sizes = sizes, .size_count = 1, .device = device, .prefix = "on"};
     char path[100];
     FILE *file;
 

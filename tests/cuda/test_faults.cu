@@ -229,6 +229,23 @@ static void one_byte_of_two(bool planted)
     MODC_LAUNCH(bytes_of_a_word, 1, 64, 0, stream, (unsigned char *)y, planted);
 }
 
+/* Five bytes a thread, of words that two threads share. */
+static __global__ void five_bytes(unsigned char *bytes, int more)
+{
+    unsigned char *const own = bytes + 5 * threadIdx.x;
+    unsigned char sum = 0;
+
+    for (int i = 0; i < 5 + more; i++)
+        sum = (unsigned char)(sum + own[i]);
+    for (int i = 0; i < 5; i++)
+        own[i] = sum;
+}
+
+static void byte_of_another(bool planted)
+{
+    MODC_LAUNCH(five_bytes, 1, 64, 0, stream, (unsigned char *)y, planted);
+}
+
 /* ---- warps ---- */
 
 static __global__ void neighbours(float *to, const float *from, unsigned low, unsigned high)
@@ -792,6 +809,7 @@ static const struct fault faults[] = {
     FAULT(other_barriers, "threads of a block wait at other barriers"),
     FAULT(ended_before_barrier, "a barrier that 40 of 64 threads reach: the others have ended"),
     FAULT(one_byte_of_two, "writes what another thread wrote, with no barrier between (global memory)"),
+    FAULT(byte_of_another, "with no barrier between (global memory)"),
     FAULT(lane_not_in_mask, "is not in the mask 0xfffffffe", "meet with other masks"),
     FAULT(ended_lanes_in_mask, "lanes that have ended or do not exist", "never come"),
     FAULT(half_of_a_warp, "wait at a barrier for others that wait for lanes of their warps"),

@@ -238,7 +238,7 @@ static __global__ void five_bytes(unsigned char *bytes, int more)
     for (int i = 0; i < 5 + more; i++)
         sum = (unsigned char)(sum + own[i]);
     for (int i = 0; i < 5; i++)
-        own[i] = sum;
+        own[i] = (unsigned char)(sum + i); /* no memset, which no checker would see */
 }
 
 static void byte_of_another(bool planted)

@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--first", action="store_true", help="stop at the first spec that fails, as it is")
     parser.add_argument("--unlike", type=command, metavar="MODC", help="try only specs of which this one makes other code")
     parser.add_argument("--drawn", type=pathlib.Path, help="folder where drawn specs stay, and are found by another run")
-    parser.add_argument("--flags", help="of the compiler (default: by seed, one of several)")
+    parser.add_argument("--flags", help="of the compiler, or cuda, or 'cuda checked' (default: by seed)")
     parser.add_argument("--shrink", type=int, default=3, help="how many failing specs are made smaller")
     args = parser.parse_args()
     torch.set_num_threads(1)

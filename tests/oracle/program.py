@@ -27,18 +27,30 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wstrict-prototypes",
 SANITIZE = "-O1 -march=native -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 # By seed, in turn: mostly what compiles soon.
 QUICK = ["-O0 -march=native", "-O1 -march=native"] * 2
-FLAGS = [*QUICK, "-O1", *QUICK, "-O3 -march=native", *QUICK, "-O1 -DMODC_LANES=1", *QUICK, SANITIZE]
+# On cuda, emulated: the flags that kernels have.
+CUDA = {"cuda": "-O1", "cuda checked": "-O1 -g -fsanitize=thread,alignment"}
+FLAGS = [*QUICK, "-O1", *QUICK, "-O3 -march=native", *QUICK, "-O1 -DMODC_LANES=1", *QUICK, SANITIZE, *CUDA]
+EMULATION = RUNTIME / "cuda_host"
 
 
 def compiler():
     return shlex.split(os.environ.get("CC", "cc"))
 
 
+def kernels_compiler():
+    return [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++", "-std=c++17", "-fno-exceptions", f"-I{EMULATION}"]
+
+
 def build_runtime(folder):
-    """The runtime with the driver as objects in the folder."""
-    processes = [subprocess.Popen([*compiler(), "-O1", "-g", f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model",
-                                   "-c", "-o", str(pathlib.Path(folder, path.stem + ".o")), str(path)])
-                 for path in sorted(RUNTIME.rglob("*.c"))]
+    """The runtime with the driver as objects in the folder, and what models on cuda need beside it in cuda/ there."""
+    folder, processes = pathlib.Path(folder), []
+    (folder / "cuda").mkdir()
+    for path in sorted([*RUNTIME.rglob("*.c"), *RUNTIME.rglob("*.cu")]):
+        own = path.parent.name in ("cuda", "cuda_host")
+        words = kernels_compiler() if path.suffix == ".cu" else [*compiler(), *([f"-I{EMULATION}"] if own else [])]
+        out = folder / ("cuda" if own else "") / f"{path.stem}.o"
+        processes.append(subprocess.Popen([*words, "-O1", "-g", f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model",
+                                           "-c", "-o", str(out), str(path)]))
     if any([process.wait() for process in processes]):
         raise RuntimeError("the runtime does not compile")
 
@@ -68,8 +80,9 @@ def generate(modc, folder, out, plans, timeout):
     return done.stdout
 
 
-def plans_of(run):
-    options = run["options"]
+def plans_of(run, flags=None):
+    """Algorithms that the run forces; they are a processor's."""
+    options = [] if flags in CUDA else run["options"]
     return tuple(text for at, word in enumerate(options) if word == "--plan" for text in options[at:at + 2])
 
 
@@ -98,14 +111,18 @@ def are_alike(modc, other, folder, found, timeout):
 def build(modc, folder, plans, runtime, flags, timeout):
     """Generates and compiles; (program, plan, header)."""
     out = folder / "_".join(["program", *(text.partition("=")[2] for text in plans)])
-    plan = generate(modc, folder, out, plans, timeout)
+    plan = generate(modc, folder, out, [*plans, *(["--device", "cuda"] if flags in CUDA else [])], timeout)
     if flags == SANITIZE and (out / f"{MODEL}.c").stat().st_size > 60000:
         flags = FLAGS[1]  # it would take minutes
-    words = [*compiler(), *flags.split()]
+    words = [*compiler(), *("-O1 -march=native" if flags in CUDA else flags).split()]
     execute([*words, "-std=c99", *WARNINGS, f"-I{RUNTIME}", "-c", "-o", out / "model.o", out / f"{MODEL}.c"],
             "the C compiler", timeout)
-    program = out / MODEL
-    execute([*words, "-o", program, out / "model.o", *sorted(pathlib.Path(runtime).glob("*.o")), "-lm"], "linking", timeout)
+    program, objects = out / MODEL, [out / "model.o", *sorted(pathlib.Path(runtime).glob("*.o"))]
+    if flags in CUDA:
+        execute([*kernels_compiler(), *CUDA[flags].split(), f"-I{RUNTIME}", "-c", "-o", out / "kernels.o", out / f"{MODEL}.cu"],
+                "the compiler of kernels", timeout)
+        objects += [out / "kernels.o", *sorted(pathlib.Path(runtime, "cuda").glob("*.o")), "-ldl", "-lpthread"]
+    execute([*words, "-o", program, *objects, "-lm"], "linking", timeout)
     return program, json.loads(plan), (out / f"{MODEL}.h").read_text()
 
 
@@ -206,8 +223,10 @@ def run_once(folder, program, run, timeout):
 
 
 def repeat(modc, folder, run, flags):
-    words = shlex.join([*modc, "run", "spec.yaml", *run["options"]])
-    return f"repeat: cd {shlex.quote(str(folder))} && CFLAGS={shlex.quote(flags)} {words}"
+    words, where = [*modc, "run", "spec.yaml", *run["options"]], f"repeat: cd {shlex.quote(str(folder))} &&"
+    if flags in CUDA:
+        return f"{where} {shlex.join([*words, '--device', 'cuda', '--emulate' + ('=check' if 'checked' in flags else '')])}"
+    return f"{where} CFLAGS={shlex.quote(flags)} {shlex.join(words)}"
 
 
 def check(modc, folder, found, runtime, flags, timeout):
@@ -215,7 +234,7 @@ def check(modc, folder, found, runtime, flags, timeout):
     random_specs.write made."""
     faults, ops, programs = [], set(), {}
     for run in found["runs"]:
-        plans = plans_of(run)
+        plans = plans_of(run, flags)
         try:
             if plans not in programs:
                 programs[plans], plan, header = build(modc, folder, plans, runtime, flags, timeout)

@@ -146,6 +146,8 @@ def check_header(plan, text):
     """The constants that tell the caller how large his blocks are."""
     found = {name: int(number) for name, number in re.findall(r"^#define (\w+_BYTES) (\d+)", text, re.M)}
     model = plan["model"].upper()
+    copied = {name: found.pop(name) for name in list(found) if name.endswith("_HOST_BYTES")}
+    yield from (f"{name} is {number}, not in units of {plan['align']}" for name, number in copied.items() if number % plan["align"])
     expected = {f"{model}_PARAM_BYTES": plan["parameters"] or plan["align"], # no block has 0 bytes
                 f"{model}_PACKED_BYTES": plan["packed"] or plan["align"]}
     if any(variant["function"].endswith("_saving") for variant in plan["variants"]):

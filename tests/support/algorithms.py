@@ -1,38 +1,57 @@
-"""Every algorithm of every op stands in one model, tests/specs/rows.yaml, whose text the suite of compilers compiles: so no two of
-them have functions of one name, whatever operands they share. Those that no costs choose there are forced.
+"""Every algorithm of every op stands in one model, tests/specs/rows.yaml, on a processor and on cuda, whose text the suite of
+compilers compiles: so no two of them have functions of one name, whatever operands they share. Those that no costs choose there are
+forced. On cuda the operands of tests/specs/rows_wide.yaml choose others.
 
     python3 tests/support/algorithms.py MODC WORK COMPILER FLAGS     from the root of the repository; FLAGS with commas
+    CXX compiles kernels
 """
 import json
+import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
-SPEC = "tests/specs/rows.yaml"
+SPEC, WIDE = "tests/specs/rows.yaml", "tests/specs/rows_wide.yaml"
 # For what the others are always better, but where --plan or `pack: none` asks for them.
 FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recurrent=recurrent_dot"}
+CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
+# (name of a folder, spec, options)
+MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
+          *((name, SPEC, ["--plan", plan]) for name, plan in sorted(FORCED.items()))]
 
 
 def output_of(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def said(command, sources):
+    return subprocess.run([*command, "-Werror", "-fsyntax-only", "-Iruntime", *sources], capture_output=True, text=True).stderr
+
+
 def main(modc, work, compiler, flags):
+    kernels = [*shlex.split(os.environ.get("CXX", "c++")), "-x", "c++", "-std=c++17", "-fno-exceptions", "-Wall", "-Wextra",
+               "-Iruntime/cuda_host"]
     catalogue = json.loads(output_of(modc, "layers", "--format", "json"))
     algorithms = {name for op in catalogue["ops"] for name in op["algorithms"]}
-    seen = set(re.findall(r"; (\w+);", output_of(modc, "check", SPEC, "--backward", "--explain")))
-    faults = [f"{name} is not in {SPEC}" for name in sorted(algorithms - seen - set(FORCED))]
-    faults += [f"{name} need not be forced" for name in sorted(seen & set(FORCED))]
-    for name, plan in [("all", None), *sorted(FORCED.items())]:
-        folder, options = pathlib.Path(work, name), ["--plan", plan] if plan else []
-        if plan and name not in output_of(modc, "check", SPEC, "--explain", *options):
+    seen, faults = set(), []
+    for name, spec, options in MODELS:
+        folder = pathlib.Path(work, name)
+        chosen = set(re.findall(r"; (\w+)(?:;| with| \(asked)", output_of(modc, "check", spec, "--explain", *options)))
+        if name not in FORCED:
+            seen |= chosen
+        elif name not in chosen:
             faults.append(f"{name} cannot be forced")
-        output_of(modc, "generate", SPEC, "--backward", "-o", str(folder), *options)
-        done = subprocess.run([compiler, "-std=c99", *flags.split(","), "-Wconversion", "-Werror", "-fsyntax-only", "-Iruntime",
-                               f"-I{folder}", folder / "rows.c"], capture_output=True, text=True)
-        if done.returncode:
-            faults.append(f"{name}: {done.stderr[:3000]}")
+        output_of(modc, "generate", spec, "-o", str(folder), *options)
+        own = [f"-I{folder}", folder / f"{pathlib.Path(spec).stem}.c"]
+        text = said([compiler, "-std=c99", *flags.split(","), "-Wconversion"], own)
+        if options[:2] == CUDA:
+            text += said(kernels, [own[0], own[1].with_suffix(".cu")])
+        if text:
+            faults.append(f"{name}: {text[:3000]}")
+    faults += [f"{name} is in no spec of {SPEC} and {WIDE}" for name in sorted(algorithms - seen - set(FORCED))]
+    faults += [f"{name} need not be forced" for name in sorted(seen & set(FORCED))]
     print("\n".join(faults))
     return 1 if faults else 0
 

@@ -1,6 +1,6 @@
-"""Every algorithm of every op stands in one model, tests/specs/rows.yaml, on a processor and on cuda, whose text the suite of
-compilers compiles: so no two of them have functions of one name, whatever operands they share. Those that no costs choose there are
-forced. On cuda the operands of tests/specs/rows_wide.yaml choose others.
+"""Every algorithm of every op stands in one model, tests/specs/rows.yaml, on a processor and on cuda, whose text the
+suite of compilers compiles: so no two of them have functions of one name, whatever operands they share. Those that no
+costs choose there are forced. On cuda the operands of tests/specs/rows_wide.yaml choose others.
 
     python3 tests/support/algorithms.py MODC WORK COMPILER FLAGS     from the root of the repository; FLAGS with commas
     CXX compiles kernels

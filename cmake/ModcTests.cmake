@@ -390,7 +390,7 @@ endfunction()
 # modc_cuda_vector_tests(LABEL EMULATE EVERY PARTS): the same on cuda, on the stand-in for a GPU: of every so many specs, in so many
 # tests. A program is compiled as its text is, without much optimisation: most of it runs but once.
 function(modc_cuda_vector_tests label emulate every parts)
-    if(NOT MODC_PYTHON OR NOT MODC_CXX)
+    if(NOT MODC_PYTHON OR NOT MODC_CXX OR (label STREQUAL soak AND NOT MODC_SOAK))
         return()
     endif()
     math(EXPR last "${parts} - 1")
@@ -410,7 +410,7 @@ endfunction()
 
 # Optimisers, clipping and averages there, against a processor: every so many of tests/optim/cases.txt.
 function(modc_cuda_training_tests label every)
-    if(NOT MODC_PYTHON OR NOT MODC_CXX)
+    if(NOT MODC_PYTHON OR NOT MODC_CXX OR (label STREQUAL soak AND NOT MODC_SOAK))
         return()
     endif()
     set(name cuda_training)
@@ -787,11 +787,11 @@ function(modc_package_tests)
               ${CMAKE_CURRENT_BINARY_DIR}/subproject)
     modc_builds(package_subproject "CMAKE_GENERATOR=${generator}")
 
-    if(MODC_NVCC AND MODC_LONG_TESTS)
-        modc_test(long_cuda_build long tests/support/cuda_build.sh ${CMAKE_COMMAND} ${installed}/modc
+    if(MODC_NVCC)
+        modc_test(package_cuda package tests/support/cuda_build.sh ${CMAKE_COMMAND} ${installed}/modc
                   ${CMAKE_CURRENT_BINARY_DIR}/cuda_build ${MODC_NVCC})
-        set_tests_properties(long_cuda_build PROPERTIES FIXTURES_REQUIRED installed)
-        modc_builds(long_cuda_build "CMAKE_GENERATOR=${generator}")
+        set_tests_properties(package_cuda PROPERTIES FIXTURES_REQUIRED installed)
+        modc_builds(package_cuda "CMAKE_GENERATOR=${generator}")
     endif()
 
     find_program(MODC_SHLIBDEPS NAMES dpkg-shlibdeps DOC "Finds what a Debian package depends on")
@@ -1126,9 +1126,6 @@ endfunction()
 # Random specs against the PyTorch that is installed, and whether they draw every row of the catalogue.
 function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
-        modc_cuda_vector_tests(long plain 1 8)
-        modc_cuda_vector_tests(long check 1 8)
-        modc_cuda_training_tests(long 1)
         file(GLOB networks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs/networks
              ${PROJECT_SOURCE_DIR}/specs/networks/*.yaml)
         foreach(network ${networks})

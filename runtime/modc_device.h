@@ -56,6 +56,7 @@ struct modc_cuda {
     void *stream;                  /* cudaStream_t; NULL: the default one */
     struct modc_device_head *head; /* in the device's memory */
     struct modc_random sent;       /* what the device has of the context's seed and counter */
+    bool unsent;                   /* which gradients there are: the next backward sends it again */
     int error;                     /* after MODC_GPU: CUDA's number for what failed */
     const char *failed;            /* and the call or kernel that did */
     const char *text;              /* and CUDA's words for it */

@@ -37,12 +37,11 @@ static void set_present(const struct modc_training *training, int index, bool pr
     modc_store(&cells_of(training)[index], key_of(training, index)->dtype, present ? 1.0 : 0.0);
 }
 
-/* Behind such changes. */
-static enum modc_status publish(struct modc_training *training)
+/* Behind such changes. Where it fails the next backward tries again, and tells it. */
+static void publish(struct modc_training *training)
 {
-    const struct modc_device *device = training->model->device;
-
-    return device != NULL ? device->publish(training) : MODC_OK;
+    if (training->model->device != NULL)
+        (void)training->model->device->publish(training);
 }
 
 static bool is_present(const struct modc_training *training, int index)
@@ -115,17 +114,18 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled)
 void modc_zero_grad(struct modc_training *training, bool set_to_none)
 {
     for (int i = 0; i < training->model->gradient_count && training->present != NULL; i++) {
+        const struct modc_device *device = training->model->device;
         const size_t bytes = modc_key_bytes(key_of(training, i));
+        bool keeps = !set_to_none;
 
-        if (set_to_none)
-            set_present(training, i, false);
-        else if (is_present(training, i) && training->model->device != NULL)
-            (void)training->model->device->zero(training->net, block_of(training, i), bytes);
-        else if (is_present(training, i))
+        if (keeps && is_present(training, i) && device != NULL)
+            keeps = device->zero(training->net, block_of(training, i), bytes) == MODC_OK;
+        else if (keeps && is_present(training, i))
             memset(block_of(training, i), 0, bytes);
+        if (!keeps)
+            set_present(training, i, false);
     }
-    if (set_to_none)
-        (void)publish(training); /* what fails is told by the next launch */
+    publish(training);
 }
 
 void *modc_gradient_at(const struct modc_training *training, int index)
@@ -191,6 +191,8 @@ enum modc_status modc_backward_begin(struct modc_context *net, int entry)
         return MODC_CONSUMED;
     if (net->params->version != net->saved_version)
         return MODC_STALE;
+    if (net->model->device != NULL && modc_cuda_of(net)->unsent)
+        return net->model->device->publish(net->trainer);
     return MODC_OK;
 }
 
@@ -202,6 +204,6 @@ void modc_backward_end(struct modc_context *net, const int *given, int count)
         if (net->trainer->wants[index])
             set_present(net->trainer, index, true);
     }
-    (void)publish(net->trainer); /* what fails is told by the next launch */
+    publish(net->trainer);
     net->saved = 0;
 }

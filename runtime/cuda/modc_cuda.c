@@ -110,9 +110,11 @@ static enum modc_status begin(struct modc_context *net)
 
     if (memcmp(&now, &cuda->sent, sizeof now) == 0)
         return MODC_OK;
+    MODC_TRY(failed(net,
+                    (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter),
+                    "begin"));
     cuda->sent = now;
-    return failed(net, (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter),
-                  "begin");
+    return MODC_OK;
 }
 
 enum modc_status modc_cuda_drawn(struct modc_context *net)
@@ -302,11 +304,14 @@ static enum modc_status publish(struct modc_training *training)
 
     if (training->present == NULL)
         return MODC_OK;
-    return failed(net,
-                  cudaMemcpyAsync(training->present, modc_present_on_host(training),
-                                  sizeof *training->present * (size_t)training->model->gradient_count,
-                                  cudaMemcpyHostToDevice, stream_of(net)),
-                  "gradients");
+    modc_cuda_of(net)->unsent = true;
+    MODC_TRY(failed(net,
+                    cudaMemcpyAsync(training->present, modc_present_on_host(training),
+                                    sizeof *training->present * (size_t)training->model->gradient_count,
+                                    cudaMemcpyHostToDevice, stream_of(net)),
+                    "gradients"));
+    modc_cuda_of(net)->unsent = false;
+    return MODC_OK;
 }
 
 static enum modc_status zero(struct modc_context *net, void *block, size_t bytes)
@@ -524,12 +529,16 @@ static enum modc_status training_create(struct modc_context *net, struct modc_tr
 
     if (made == NULL)
         return MODC_MEMORY;
-    *training = (struct modc_training *)(void *)((char *)made + MADE_TRAINING);
+
+    struct modc_training *own = (struct modc_training *)(void *)((char *)made + MADE_TRAINING);
+
     status = allocate(&made->block, bytes);
     if (status == MODC_OK)
-        status = (trains ? model->training_init : modc_training_init)(*training, net, made->block, bytes);
-    if (status != MODC_OK)
-        training_destroy(*training);
+        status = (trains ? model->training_init : modc_training_init)(own, net, made->block, bytes);
+    if (status == MODC_OK)
+        *training = own;
+    else
+        training_destroy(own);
     return status;
 }
 

@@ -615,12 +615,22 @@ static cudaError_t may_wait(cudaStream_t *stream)
     return cudaSuccess;
 }
 
+/* A wait that was made to fail has waited: nothing is left that would write to the caller's memory. */
+static cudaError_t has_waited(cudaStream_t stream, cudaError_t error)
+{
+    cuda_host_lock();
+    if (may_wait(&stream) == cudaSuccess)
+        settle(stream);
+    cuda_host_unlock();
+    return error;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     cudaError_t error;
 
     if (cuda_host_refuses(&error))
-        return error;
+        return has_waited(stream, error);
     error = may_wait(&stream);
     return cuda_host_ends(error == cudaSuccess ? wait_for(stream) : error);
 }

@@ -110,8 +110,7 @@ static enum modc_status begin(struct modc_context *net)
 
     if (memcmp(&now, &cuda->sent, sizeof now) == 0)
         return MODC_OK;
-    MODC_TRY(failed(net,
-                    (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter),
+    MODC_TRY(failed(net, (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter),
                     "begin"));
     cuda->sent = now;
     return MODC_OK;

@@ -92,7 +92,8 @@ int main(void)
     cuda_host_fail(0, cudaSuccess);
     cuda_host_fail_launch(0, cudaSuccess);
     CHECK_OK(run_once(&again));
-    CHECK(status != MODC_OK || (again.loss == first.loss && !memcmp(again.output, first.output, sizeof again.output)));
+    CHECK(status != MODC_OK ||
+          (again.loss == first.loss && !memcmp(again.output, first.output, sizeof again.output)));
     printf("%a %a\n", (double)again.loss, (double)again.output[0]);
     return status == MODC_OK ? 0 : 3;
 }

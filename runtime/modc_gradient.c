@@ -113,8 +113,10 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled)
 
 void modc_zero_grad(struct modc_training *training, bool set_to_none)
 {
+    const struct modc_device *device = training->model->device;
+    bool changed = false;
+
     for (int i = 0; i < training->model->gradient_count && training->present != NULL; i++) {
-        const struct modc_device *device = training->model->device;
         const size_t bytes = modc_key_bytes(key_of(training, i));
         bool keeps = !set_to_none;
 
@@ -124,8 +126,10 @@ void modc_zero_grad(struct modc_training *training, bool set_to_none)
             memset(block_of(training, i), 0, bytes);
         if (!keeps)
             set_present(training, i, false);
+        changed |= !keeps;
     }
-    publish(training);
+    if (changed)
+        publish(training);
 }
 
 void *modc_gradient_at(const struct modc_training *training, int index)

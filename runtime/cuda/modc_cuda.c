@@ -616,6 +616,31 @@ static enum modc_status copy_tensor(struct modc_context *net, void *to, const vo
                   name);
 }
 
+/* Copies what a call is given to the end of the workspace; *at is where there is room for what it makes. The array has the host's
+ * pointers, and gets as many of the device behind them. `backward`: they are gradients of outputs. */
+static enum modc_status stage_given(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **given, bool backward, char **at)
+{
+    const int givens = backward ? entry->output_count : entry->input_count;
+    const size_t room = modc_host_bytes(entry);
+
+    if (net->workspace_bytes < room)
+        return MODC_WORKSPACE;
+    for (int s = 0; s < net->model->size_count; s++)
+        if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
+            return MODC_SIZE;
+    *at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
+    *at += backward ? staged_bytes(entry) : 0;
+    for (int i = 0; i < givens; i++) {
+        const int index = backward ? i : -1 - i;
+        void *place = stage(at, entry, index, given[i]);
+
+        MODC_TRY(copy_tensor(net, place, given[i], io_bytes(entry, index, sizes), true, "copy of an input"));
+        given[givens + i] = place;
+    }
+    return MODC_OK;
+}
+
 /* The arrays have the host's pointers, and behind them room for as many of the device. `backward`: they are gradients, first of
  * outputs. */
 static enum modc_status call_staged(struct modc_context *net, const struct modc_entry *entry,
@@ -627,20 +652,7 @@ static enum modc_status call_staged(struct modc_context *net, const struct modc_
     enum modc_status status;
     char *at;
 
-    if (net->workspace_bytes < room)
-        return MODC_WORKSPACE;
-    for (int s = 0; s < net->model->size_count; s++)
-        if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
-            return MODC_SIZE;
-    at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
-    at += backward ? staged_bytes(entry) : 0;
-    for (int i = 0; i < givens; i++) {
-        const int index = backward ? i : -1 - i;
-        void *place = stage(&at, entry, index, given[i]);
-
-        MODC_TRY(copy_tensor(net, place, given[i], io_bytes(entry, index, sizes), true, "copy of an input"));
-        given[givens + i] = place;
-    }
+    MODC_TRY(stage_given(net, entry, sizes, given, backward, &at));
     for (int i = 0; i < mades; i++)
         made[mades + i] = stage(&at, entry, backward ? -1 - i : i, made[i]);
     net->workspace_bytes -= room;
@@ -695,18 +707,7 @@ static enum modc_status train_host(struct modc_training *training, const int *si
     void *place;
     char *at;
 
-    if (net->workspace_bytes < room)
-        return MODC_WORKSPACE;
-    for (int s = 0; s < net->model->size_count; s++)
-        if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
-            return MODC_SIZE;
-    at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
-    for (int i = 0; i < entry->input_count; i++) {
-        place = stage(&at, entry, -1 - i, inputs[i]);
-        MODC_TRY(
-            copy_tensor(net, place, inputs[i], io_bytes(entry, -1 - i, sizes), true, "copy of an input"));
-        inputs[entry->input_count + i] = place;
-    }
+    MODC_TRY(stage_given(net, entry, sizes, inputs, false, &at));
     place = stage(&at, entry, 0, loss);
     net->workspace_bytes -= room;
     status = net->model->train_step(training, sizes, inputs + entry->input_count, place);

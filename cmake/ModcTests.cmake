@@ -675,6 +675,7 @@ function(modc_api_tests)
         modc_api_test(statuses statuses.c ${cnn} ${policy} tests/specs/stream.yaml ENV "LIBS=-lcmocka")
     endif()
     if(MODC_CXX)
+        modc_api_test(cuda cuda.c tests/api/cuda_kept.yaml tests/api/cuda_fused.yaml)
         modc_api_test(cuda_failing cuda_failing.c "tests/specs/trained.yaml --device cuda"
                       ENV "RUNNER=tests/support/failing_calls.sh")
     endif()
@@ -898,6 +899,11 @@ function(modc_fused_tests)
     modc_test(fused_steps_sanitize sanitize ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc>)
     modc_compiles(fused_steps_sanitize ${MODC_SANITIZER}
                  "CFLAGS=${MODC_CHECKS} -Wall -Wextra -Wconversion -Werror")
+    if(MODC_CXX)
+        modc_test(fused_steps_cuda cuda ${MODC_PYTHON} tests/support/fused.py $<TARGET_FILE:modc> cuda)
+        modc_compiles(fused_steps_cuda ${CMAKE_C_COMPILER} "CFLAGS=-O1" "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}"
+                      "CXXFLAGS=-O1")
+    endif()
 endfunction()
 
 # modc_reset_test(NAME COMPILER FLAGS [SPECS...]): initial weights of tests/resets, bit for bit PyTorch's.

@@ -11,7 +11,10 @@
  * Gradients, states of the optimiser and averages lie in the device's memory alone; what schedules change, how many steps each
  * parameter has had and states that are scalars (NAdam's mu_product) on the host, which makes the scalars of a step there, in double,
  * and sends them with one copy: kernels read them from memory. Whether gradients are finite, and their norms, come back to the host, which
- * decides as on a processor: a step waits for the backward in front of it.
+ * decides as on a processor: a step waits for the backward in front of it. Whether a check has failed comes with them: the step is
+ * not taken then. With `update: fused` the scalars are sent in front of backward, in which a parameter's update stands behind the kernel
+ * that looks at its gradient; that of one which is left out, or of a call at fault, changes nothing. What happened comes back at the end,
+ * and what the host counts (steps, scalar states) goes on for those that were updated.
  *
  * note [streams]
  * A call of an entry starts work on the context's stream and returns. Pointers that it gets are the device's, and what they point to
@@ -42,6 +45,9 @@ struct modc_device_fault {
     int64_t index, value;
 };
 
+/* Which of the scalars of an update says, where it is not 0, that there is none: `update: fused`. */
+enum { MODC_LEFT_OUT = 15 };
+
 /* For kernels: whether a check has failed, of this call or of one before it on the stream. */
 #define modc_faulty(fault) ((fault) != NULL && (fault)->status != MODC_OK)
 
@@ -58,8 +64,9 @@ struct modc_cuda {
     struct modc_random sent;       /* what the device has of the context's seed and counter */
     bool unsent;                   /* which gradients there are: the next backward sends it again */
     int error;                     /* after MODC_GPU: CUDA's number for what failed */
-    const char *failed;            /* and the call or kernel that did */
-    const char *text;              /* and CUDA's words for it */
+    const char *failed;    /* and the call or kernel that did; after MODC_POINTER a pointer of the host */
+    const char *text;      /* and CUDA's words for it */
+    const void *known[16]; /* pointers that were found to be the device's */
 };
 
 /* At the end of every struct MODEL_params. */
@@ -116,7 +123,7 @@ struct modc_device {
     const char *name;
     /* Whether a device is there that models run on; MODC_GPU: *text says why not, and else nothing. */
     enum modc_status (*find)(const char **text);
-    /* A new context: its head and its state. MODC_GPU. */
+    /* A new context: its head and its state, when it returns. MODC_POINTER: its workspace is the host's. MODC_GPU. */
     enum modc_status (*init)(struct modc_context *net);
     enum modc_status (*reset_state)(struct modc_context *net);
     /* In front of a call: what the device has to know. */
@@ -131,6 +138,8 @@ struct modc_device {
     enum modc_status (*create)(const struct modc_model *model, struct modc_params *params, size_t workspace,
                                struct modc_context **net);
     void (*destroy)(struct modc_context *net);
+    /* MODC_POINTER: it is the host's memory, which kernels do not reach. */
+    enum modc_status (*reach)(struct modc_context *net, const void *block, const char *name);
     enum modc_status (*training_create)(struct modc_context *net, struct modc_training **training);
     void (*training_destroy)(struct modc_training *training);
     /* Which gradients there are, as the host has it, for the kernels of the context's stream; memory of the device becomes 0 there.
@@ -139,6 +148,9 @@ struct modc_device {
     enum modc_status (*zero)(struct modc_context *net, void *block, size_t bytes);
     /* Training: note [training on a device]. numbers: by gradient, of those that are there; waits. */
     enum modc_status (*numbers)(struct modc_training *training, double type, double *numbers);
+    /* *to, on the device: 0 where the elements are finite and no check has failed. */
+    enum modc_status (*judge)(struct modc_context *net, double *to, const void *gradient,
+                              enum modc_dtype dtype, size_t count);
     enum modc_status (*scale)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
                               double by);
     enum modc_status (*clamp)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
@@ -148,8 +160,10 @@ struct modc_device {
     enum modc_status (*swap)(struct modc_context *net, void *a, void *b, size_t bytes);
     enum modc_status (*fill)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
                              double value);
-    /* Behind all that the stream has to do: bytes of the host, which are taken at once; bytes of the device. */
+    /* Behind all that the stream has to do: bytes of the host, which are taken at once; bytes of the device for the host, which waits
+     * as MODEL_sync and tells what that does; bytes of the device. */
     enum modc_status (*send)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    enum modc_status (*receive)(struct modc_context *net, void *to, const void *from, size_t bytes);
     enum modc_status (*move)(struct modc_context *net, void *to, const void *from, size_t bytes);
     enum modc_status (*started)(struct modc_context *net, int code, const char *kernel);
     void (*wrote)(struct modc_context *net); /* the parameters: the device is ahead */
@@ -182,7 +196,7 @@ static inline enum modc_status modc_settle(const struct modc_params *params)
 /* ---- for users ------------------------------------------------------------------------------------------------ */
 
 /* From now on calls of the context run on this stream, a cudaStream_t (NULL: the default one). MODC_POINTER. MODC_BUSY: a hook of one
- * of its calls runs, or the stream so far is not at its end (that of a new context has its state to set): MODEL_sync. */
+ * of its calls runs, or the stream so far is not at its end: MODEL_sync. */
 enum modc_status modc_set_stream(struct modc_context *net, void *stream);
 void *modc_stream(struct modc_context *net);
 
@@ -191,7 +205,8 @@ void *modc_stream(struct modc_context *net);
  * and buffers is undone, their outputs mean nothing; calls from now on are as ever. MODC_GPU. */
 enum modc_status modc_sync(struct modc_context *net);
 
-/* Behind MODC_GPU: the kernel or the call that failed, and CUDA's words for it; "" where none did. Before there is a context or
+/* Behind MODC_GPU: the kernel or the call that failed, and CUDA's words for it; behind MODC_POINTER: the argument that is a pointer of
+ * the host, where the device's was meant; "" where none did. Before there is a context or
  * parameters, model->device->find says what is wrong with the device. */
 const char *modc_device_failed(const struct modc_context *net, const char **text);
 const char *modc_params_failed(const struct modc_params *params, const char **text);
@@ -219,6 +234,10 @@ enum modc_status modc_backward_host(struct modc_context *net, const struct modc_
 #else
 #define MODC_UNUSED
 #endif
+
+/* An argument of a call, which may be NULL. MODC_POINTER: it is a pointer of the host. */
+enum modc_status modc_on_device(struct modc_context *net, const void *pointer, const char *name);
+#define MODC_ON_DEVICE(pointer) MODC_TRY(modc_on_device(&net->base, pointer, #pointer))
 
 /* What CUDA said to a launch. MODC_GPU. */
 enum modc_status modc_launched(struct modc_context *net, int code, const char *kernel);
@@ -256,9 +275,10 @@ int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, siz
 int modc_cuda_set_random(void *stream, struct modc_device_head *head, uint64_t seed, uint64_t counter);
 int modc_cuda_count(void *stream, struct modc_device_head *head);
 
-/* Of `count` elements: a norm of the type, or for NaN 1 where one of them is not finite; and changes of each. */
-int modc_cuda_number(void *stream, double *number, const void *data, enum modc_dtype dtype, size_t count,
-                     double type);
+/* Of `count` elements: a norm of the type, or for NaN 1 where one of them is not finite, or where a check has failed before (head may
+ * be NULL); and changes of each. */
+int modc_cuda_number(void *stream, const struct modc_device_head *head, double *number, const void *data,
+                     enum modc_dtype dtype, size_t count, double type);
 int modc_cuda_scale(void *stream, void *data, enum modc_dtype dtype, size_t count, double by);
 int modc_cuda_clamp(void *stream, void *data, enum modc_dtype dtype, size_t count, double value);
 int modc_cuda_average(void *stream, void *average, const void *data, enum modc_dtype dtype, size_t count,

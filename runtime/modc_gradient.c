@@ -89,6 +89,8 @@ enum modc_status modc_training_init(struct modc_training *training, struct modc_
         return MODC_ALIGNMENT;
     if (bytes < model->gradient_block)
         return MODC_SIZE;
+    if (model->device != NULL)
+        MODC_TRY(model->device->reach(net, block, "block"));
     memset(training, 0, model->training_bytes);
     if (model->device != NULL)
         MODC_TRY(model->device->zero(net, block, model->gradient_block));

@@ -237,13 +237,145 @@ static void update(struct modc_optimizer *optimizer, int index, const void *grad
                   optimizer->scheduling.groups[param->group].hyper, optimizer->steps[index]);
 }
 
+/* ---- on a device ---- */
+
+/* The scalars of a step, by gradient: on the host and in the device's memory. */
+static double *scalars_of(const struct modc_optimizer *optimizer, int index)
+{
+    return (double *)(void *)((char *)(uintptr_t)optimizer + optimizer->table->scalars_at) +
+           (size_t)index * MODC_MAX_SCALARS;
+}
+
+static double *device_scalars_of(const struct modc_optimizer *optimizer, int index)
+{
+    return (double *)(void *)(optimizer->block + optimizer->table->device_scalars) +
+           (size_t)index * MODC_MAX_SCALARS;
+}
+
+static size_t scalar_bytes(const struct modc_optimizer *optimizer)
+{
+    return sizeof(double) * MODC_MAX_SCALARS * (size_t)optimizer->table->param_count;
+}
+
+static enum modc_status send_scalars(const struct modc_optimizer *optimizer)
+{
+    return device_of(optimizer->training)
+        ->send(optimizer->training->net, device_scalars_of(optimizer, 0), scalars_of(optimizer, 0),
+               scalar_bytes(optimizer));
+}
+
+/* Scalars of step `step` of a parameter. next: its scalar states behind it (NULL: they become that). */
+static void make_scalars(const struct modc_optimizer *optimizer, int index, double step, double *next)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    const struct modc_optimizer_param *param = &table->params[index];
+    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+
+    for (int j = 0; j < table->groups[param->group].state_count; j++) {
+        states[j] = modc_optimizer_state_at(optimizer, index, j);
+        if (next != NULL && table->groups[param->group].states[j].scalar)
+            states[j] = memcpy(&next[j], states[j], sizeof *next);
+    }
+    table->updates[index].scalars(optimizer->scheduling.groups[param->group].hyper, step, states,
+                                  scalars_of(optimizer, index));
+}
+
+static enum modc_status launch_update(const struct modc_optimizer *optimizer, int index, const void *gradient)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    const struct modc_optimizer_param *param = &table->params[index];
+    const struct modc_training *training = optimizer->training;
+    const struct modc_device *device = device_of(training);
+    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+
+    for (int j = 0; j < table->groups[param->group].state_count; j++)
+        states[j] = modc_optimizer_state_at(optimizer, index, j);
+    return device->started(training->net,
+                           table->updates[index].launch(device->stream(training->net),
+                                                        param_of(training, index), gradient, states,
+                                                        param->count, device_scalars_of(optimizer, index)),
+                           "step");
+}
+
+/* The scalars of all parameters first, which one copy sends. */
+static enum modc_status take_device_step(struct modc_optimizer *optimizer)
+{
+    const struct modc_training *training = optimizer->training;
+    bool any = false;
+
+    for (int i = 0; i < optimizer->table->param_count; i++)
+        if (modc_gradient_at(training, i) != NULL) {
+            make_scalars(optimizer, i, ++optimizer->steps[i], NULL);
+            any = true;
+        }
+    if (!any)
+        return MODC_OK;
+    MODC_TRY(send_scalars(optimizer));
+    for (int i = 0; i < optimizer->table->param_count; i++)
+        if (modc_gradient_at(training, i) != NULL)
+            MODC_TRY(launch_update(optimizer, i, modc_gradient_at(training, i)));
+    return changed(training);
+}
+
+/* `update: fused`: of each parameter's scalars, MODC_LEFT_OUT. */
+enum { UPDATED = 0, WITHOUT_GRADIENT = -1 };
+
+static double *next_states_of(const struct modc_optimizer *optimizer, int index)
+{
+    return (double *)(void *)((char *)(uintptr_t)optimizer + optimizer->table->next_states_at) +
+           (size_t)index * MODC_MAX_STATES;
+}
+
+static enum modc_status begin_on_device(const struct modc_optimizer *optimizer)
+{
+    for (int i = 0; i < optimizer->table->param_count; i++) {
+        make_scalars(optimizer, i, optimizer->steps[i] + 1, next_states_of(optimizer, i));
+        scalars_of(optimizer, i)[MODC_LEFT_OUT] = WITHOUT_GRADIENT;
+    }
+    return send_scalars(optimizer);
+}
+
+enum modc_status modc_optimizer_launch(struct modc_optimizer *optimizer, int index, const void *gradient)
+{
+    const struct modc_training *training = optimizer->training;
+    const struct modc_key *key = key_of(training, index);
+
+    MODC_TRY(device_of(training)->judge(training->net, &device_scalars_of(optimizer, index)[MODC_LEFT_OUT],
+                                        gradient, key->dtype, count_of(key)));
+    return launch_update(optimizer, index, gradient);
+}
+
+/* What the device has done becomes what the host knows. */
+static enum modc_status end_on_device(struct modc_optimizer *optimizer)
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+
+    MODC_TRY(device_of(optimizer->training)
+                 ->receive(optimizer->training->net, scalars_of(optimizer, 0),
+                           device_scalars_of(optimizer, 0), scalar_bytes(optimizer)));
+    for (int i = 0; i < table->param_count; i++) {
+        const struct modc_optimizer_group *group = &table->groups[table->params[i].group];
+        const double left_out = scalars_of(optimizer, i)[MODC_LEFT_OUT];
+
+        optimizer->left_out |= left_out != UPDATED && left_out != WITHOUT_GRADIENT;
+        if (left_out != UPDATED)
+            continue;
+        optimizer->steps[i]++;
+        for (int j = 0; j < group->state_count; j++)
+            if (group->states[j].scalar)
+                memcpy(modc_optimizer_state_at(optimizer, i, j), &next_states_of(optimizer, i)[j],
+                       sizeof(double));
+    }
+    return MODC_OK;
+}
+
+/* ---- a step ---- */
+
 enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer)
 {
-    enum modc_status status = check_params(optimizer->training);
-
-    if (status == MODC_OK)
-        optimizer->left_out = false;
-    return status;
+    MODC_TRY(check_params(optimizer->training));
+    optimizer->left_out = false;
+    return optimizer->table->updates != NULL ? begin_on_device(optimizer) : MODC_OK;
 }
 
 void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient)
@@ -256,49 +388,12 @@ void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const voi
         optimizer->left_out = true;
 }
 
-enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer)
+enum modc_status modc_optimizer_end(struct modc_optimizer *optimizer)
 {
-    enum modc_status status = changed(optimizer->training);
-
-    return status == MODC_OK && optimizer->left_out ? MODC_NONFINITE : status;
-}
-
-/* On a device: the scalars of all parameters first, which one copy sends. */
-static enum modc_status take_device_step(struct modc_optimizer *optimizer)
-{
-    const struct modc_optimizer_table *table = optimizer->table;
-    struct modc_training *training = optimizer->training;
-    const struct modc_device *device = device_of(training);
-    double(*const scalars)[MODC_MAX_SCALARS] = (void *)((char *)optimizer + table->scalars_at);
-    double(*const on_device)[MODC_MAX_SCALARS] = (void *)(optimizer->block + table->device_scalars);
-    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
-    bool any = false;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < table->param_count; i++) {
-            const struct modc_optimizer_param *param = &table->params[i];
-            const void *gradient = modc_gradient_at(training, i);
-
-            if (gradient == NULL)
-                continue;
-            for (int j = 0; j < table->groups[param->group].state_count; j++)
-                states[j] = modc_optimizer_state_at(optimizer, i, j);
-            any = true;
-            if (pass == 0)
-                table->updates[i].scalars(optimizer->scheduling.groups[param->group].hyper,
-                                          ++optimizer->steps[i], states, scalars[i]);
-            else
-                MODC_TRY(device->started(training->net,
-                                         table->updates[i].launch(device->stream(training->net),
-                                                                  param_of(training, i), gradient, states,
-                                                                  param->count, on_device[i]),
-                                         "step"));
-        }
-        if (pass == 0 && any)
-            MODC_TRY(device->send(training->net, on_device, scalars,
-                                  sizeof *scalars * (size_t)table->param_count));
-    }
-    return any ? changed(training) : MODC_OK;
+    if (optimizer->table->updates != NULL)
+        MODC_TRY(end_on_device(optimizer));
+    MODC_TRY(changed(optimizer->training));
+    return optimizer->left_out ? MODC_NONFINITE : MODC_OK;
 }
 
 static enum modc_status take_step(struct modc_optimizer *optimizer)
@@ -307,7 +402,6 @@ static enum modc_status take_step(struct modc_optimizer *optimizer)
 
     if (optimizer->table->updates != NULL)
         return take_device_step(optimizer);
-
     for (int i = 0; i < optimizer->table->param_count; i++) {
         const void *gradient = modc_gradient_at(optimizer->training, i);
 

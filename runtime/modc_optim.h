@@ -189,9 +189,10 @@ struct modc_optimizer_table {
     size_t block;                             /* bytes that modc_optimizer_init takes */
     size_t groups_at, schedules_at, steps_at; /* offsets in struct MODEL_optimizer */
     /* On a device, by gradient: how it is updated; offsets in struct MODEL_optimizer of double[MODC_MAX_SCALARS] and of
-     * double[MODC_MAX_STATES] for states that are scalars; and in the block of the former. */
+     * double[MODC_MAX_STATES] for states that are scalars, with `update: fused` also as they are to be; and in the block of the
+     * first. */
     const struct modc_device_update *updates;
-    size_t scalars_at, scalar_states_at, device_scalars;
+    size_t scalars_at, scalar_states_at, next_states_at, device_scalars;
 };
 
 /* At the head of struct MODEL_optimizer, in front of its groups, schedules and steps. Belongs to one struct modc_training. */
@@ -234,7 +235,11 @@ enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer);
  * alone, and the end of the step is then MODC_NONFINITE. */
 enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer);
 void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient);
-enum modc_status modc_optimizer_end(const struct modc_optimizer *optimizer);
+enum modc_status modc_optimizer_end(struct modc_optimizer *optimizer);
+
+/* The former on a device, which finds out whether the gradient is finite; the end of the step waits for that, and is also the status of
+ * a check that has failed, with nothing changed. MODC_GPU. */
+enum modc_status modc_optimizer_launch(struct modc_optimizer *optimizer, int index, const void *gradient);
 
 /* The state of a parameter as before its first step, and where a tensor of it lies; for modc_optim_state.c. */
 enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);

@@ -302,6 +302,15 @@ static void print_host_call(struct emit *e, struct text *out, const struct entry
         e->tree->size_count > 0 ? "all_sizes" : "NULL");
 }
 
+/* A machine of its own: what the caller's pointers point to is there. */
+static void print_on_device(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, "    MODC_ON_DEVICE(%s);\n", c_argument(e->cx, graph->inputs[i]->name));
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, "    MODC_ON_DEVICE(%s);\n", c_output(e->cx, graph, i));
+}
+
 void print_entry(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -335,6 +344,8 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
     for (int i = 0; i < e->tree->requirement_count; i++)
         text_printf(out, "    MODC_NEED(%s, SIZE);\n", requirement_c_text(e, &e->tree->requirements[i]));
     print_needs(e, out, entry);
+    if (e->plan->backend->apart)
+        print_on_device(e, out, graph);
     if (one) {
         print_mode(e, out, entry, 0, "    ");
     } else {
@@ -378,6 +389,18 @@ static void print_second_call(struct emit *e, struct text *out, const struct ent
     print_either(out, indent, "net->base.saved % 2 == 0", training.data, other.data);
 }
 
+static void print_gradients_on_device(struct emit *e, struct text *out, const struct graph *graph)
+{
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph, graph->outputs[i]))
+            text_printf(out, "    MODC_ON_DEVICE(%s);\n",
+                        c_gradient(e->cx, graph, graph->output_names[i], true));
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph, graph->inputs[i]))
+            text_printf(out, "    MODC_ON_DEVICE(%s);\n",
+                        c_gradient(e->cx, graph, graph->inputs[i]->name, false));
+}
+
 void print_backward(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -408,6 +431,8 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
                 (int)(entry - e->plan->program->entries));
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, "    MODC_NEED(%s == net->saved_sizes[%d], SIZE);\n", e->tree->sizes[i].c_name, i);
+    if (e->plan->backend->apart)
+        print_gradients_on_device(e, out, graph);
     if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {
         struct text hooked = text_new(&e->cx->arena), other = text_new(&e->cx->arena);
 

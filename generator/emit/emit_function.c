@@ -510,11 +510,18 @@ void print_guarded(struct text *out, const char *indent, const char *condition, 
         text_printf(out, "%s}\n", indent);
 }
 
-static void print_update(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
+static void print_update(struct emit *e, struct text *out, const struct variant *variant, const struct op *op,
+                         enum part part)
 {
-    text_printf(out, "    modc_optimizer_apply(%s, %s, %s);\n", use(e->uses, "optimizer"),
-                variant->places[op->outputs[0]->id].name,
-                value_pointer(e->cx, variant, e->uses, op->inputs[0]));
+    const char *arguments = arena_format(&e->cx->arena, "%s, %s, %s", use(e->uses, "optimizer"),
+                                         variant->places[op->outputs[0]->id].name,
+                                         value_pointer(e->cx, variant, e->uses, op->inputs[0]));
+
+    if (is_apart(e))
+        emit_line(out, arena_format(&e->cx->arena, "    %s(modc_optimizer_launch(%s));",
+                                    try_macro(variant, part), arguments));
+    else
+        text_printf(out, "    modc_optimizer_apply(%s);\n", arguments);
 }
 
 /* The steps of a part behind the first. */
@@ -547,7 +554,7 @@ static void print_later_steps(struct emit *e, struct text *body, const struct va
             else if (fence)
                 print_fence(e, &steps, variant, step);
             else if (op->code == GRAPH_OP_UPDATE)
-                print_update(e, &steps, variant, op);
+                print_update(e, &steps, variant, op, part);
             else if (op->code == GRAPH_OP_CALL)
                 print_region_call(e, &steps, variant, step);
             else

@@ -7,6 +7,7 @@
 
 #include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
+#include "modc_device.h"
 
 #define MAX_NAMES 32
 
@@ -22,7 +23,7 @@ struct printer {
     struct cx *cx;
     const struct optim *optim;
     enum dtype dtype, computed; /* of the parameter; of the arithmetic: float32 or float64 */
-    bool vector;
+    bool vector, fused;
     struct variable variables[MAX_NAMES];
     int count;
     const struct optim_state *states[OPTIM_MAX_STATES];
@@ -249,11 +250,18 @@ static void print_cuda_kernel(struct printer *p, const struct nest_scene *scene,
     text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
     emit_line(out, arena_format(arena, "static __global__ void __launch_bounds__(%d) %s(%s)", THREADS, name,
                                 head.data));
-    text_printf(
-        out,
-        "{\n%s%s    for (int64_t i = MODC_THREAD(%d); i < count; i += MODC_THREADS(%d)) {\n%s    }\n}\n\n",
-        scalars.data ? scalars.data : "    (void)scalars;\n", number > 0 ? "\n" : "", THREADS, THREADS,
-        body.data);
+    assert(number <= MODC_LEFT_OUT);
+    if (!scalars.data && !p->fused)
+        text_add(&scalars, "    (void)scalars;\n");
+    text_printf(out, "{\n%s%s", scalars.data ? scalars.data : "", number > 0 ? "\n" : "");
+    if (p->fused)
+        text_add(
+            out,
+            "    if (scalars[MODC_LEFT_OUT] != 0) /* the gradient is not finite, or a check has failed */\n"
+            "        return;\n");
+    text_printf(out,
+                "    for (int64_t i = MODC_THREAD(%d); i < count; i += MODC_THREADS(%d)) {\n%s    }\n}\n\n",
+                THREADS, THREADS, body.data);
     emit_line(out, launcher_head(p->cx, scene->launchers, scene->prefix, name, "stream", head.data));
     text_add(out, "{\n");
     emit_line(out, arena_format(arena, "    return MODC_LAUNCH_OVER(%s, count, %d, stream, %s);", name,
@@ -409,10 +417,10 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
 }
 
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
-                     const char *name, const struct nest_scene *scene, struct text *kernels)
+                     const char *name, bool fused, const struct nest_scene *scene, struct text *kernels)
 {
     struct printer kernel = {
-        .cx = cx, .optim = optim, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
+        .cx = cx, .optim = optim, .fused = fused, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
     struct printer step = {.cx = cx, .optim = optim, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
     struct text scalars = text_new(&cx->arena);
 

@@ -48,6 +48,9 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
                     "    double scalars[%d][MODC_MAX_SCALARS]; /* of the last step */\n"
                     "    double scalar_states[%d][MODC_MAX_STATES];\n",
                     plan->gradient_count, plan->gradient_count);
+    if (plan->backend->apart && e.training->fused)
+        text_printf(out, "    double next_states[%d][MODC_MAX_STATES]; /* if the step is taken */\n",
+                    plan->gradient_count);
     text_printf(
         out, "    double steps[%d];\n};\n\nextern const struct modc_optimizer_table %s_optimizer_table;\n\n",
         plan->gradient_count, m);
@@ -89,7 +92,7 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
         if (same < count)
             continue;
         ARENA_PUSH(&cx->arena, printed, count, name);
-        emit_optim_step(cx, out, optim, dtype, name, scene, kernels);
+        emit_optim_step(cx, out, optim, dtype, name, e.training->fused, scene, kernels);
     }
 }
 
@@ -339,6 +342,8 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
             "    .updates = optimizer_updates,\n    .scalars_at = offsetof(struct %s_optimizer, scalars),\n"
             "    .scalar_states_at = offsetof(struct %s_optimizer, scalar_states),\n    .device_scalars = %lld,\n",
             m, m, (long long)plan->scalars_at);
+    if (plan->backend->apart && training->fused)
+        text_printf(out, "    .next_states_at = offsetof(struct %s_optimizer, next_states),\n", m);
     if (training->averages)
         text_printf(out, "    .averages = true,\n    .decay = %s,\n", number(e, training->decay));
     text_printf(out,

@@ -160,18 +160,13 @@ static enum dtype variant_dtype(const struct spec *spec, int variant)
     return dtype;
 }
 
-static void check_dtypes_and_devices(struct cx *cx, const struct spec *spec)
+static void check_dtypes(struct cx *cx, const struct spec *spec)
 {
     for (int i = 0; i < spec->dtype_count; i++)
         if (!is_computed(spec->dtypes[i]))
             diag_error(cx, spec->dtype_locs[i],
                        "dtype %s is not supported yet by this version of modc; it has float32 and float64",
                        spec->dtypes[i]);
-    for (int i = 0; i < spec->device_count; i++) {
-        if (spec->fused && backend_find(spec->devices[i])->apart)
-            diag_error(cx, spec->training->loc, "`update: fused` on the device %s is not supported yet",
-                       spec->devices[i]);
-    }
 }
 
 /* The dtype of the packed weights of products: the model's, or a 16-bit type under float32. */
@@ -308,7 +303,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     tree->dtype = tree->storage = variant_dtype(spec, variant);
     note_variant(cx, spec, variant);
     if (variant == 0)
-        check_dtypes_and_devices(cx, spec);
+        check_dtypes(cx, spec);
     if (is_computed(spec_variant_dtype(spec, variant)))
         tree->storage = variant_storage(cx, spec, tree->dtype);
     build.eval.cx = cx;

@@ -115,9 +115,9 @@ const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype
 
 /* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
  * parameter's, floating; complex64 is float32, of twice as many elements. scene: for a GPU, whose kernels go to `kernels`; NAME_scalars
- * and NAME_launch then take the step's place. Else NULL. */
+ * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL. */
 struct nest_scene;
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
-                     const char *name, const struct nest_scene *scene, struct text *kernels);
+                     const char *name, bool fused, const struct nest_scene *scene, struct text *kernels);
 
 #endif

@@ -218,10 +218,12 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         ARENA_PUSH(&cx->arena, plan->gradients, plan->gradient_count, tensor);
         ARENA_PUSH(&cx->arena, plan->gradient_names, named, planner_gradient_name(cx, plan, &taken, tensor));
     }
-    plan->gradient_block = plan->gradient_bytes +
-                           (kept ? plan_aligned(plan, 8 * (int64_t)plan->gradient_count) : 0) +
-                           plan_aligned(plan, plan->gradient_count);
-    if (plan->backend->apart) /* a number of each: its norm, or whether it is finite */
+    plan->gradient_block = plan->gradient_bytes;
+    if (kept) /* which of them there are */
+        plan->gradient_block += plan_aligned(plan, 8 * (int64_t)plan->gradient_count);
+    if (!plan->backend->apart) /* which are wanted; on a machine of its own this is the host's */
+        plan->gradient_block += plan_aligned(plan, plan->gradient_count);
+    else if (kept) /* a number of each: its norm, or whether it is finite */
         plan->gradient_block += plan_aligned(plan, 8 * (int64_t)plan->gradient_count);
 }
 

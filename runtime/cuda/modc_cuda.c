@@ -2,6 +2,7 @@
 #include "modc_device.h"
 
 #include <cuda_runtime.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,44 @@ const char *modc_params_failed(const struct modc_params *params, const char **te
     return mirror->failed != NULL ? mirror->failed : "";
 }
 
+/* ---- pointers -------------------------------------------------------------------------------------------------- */
+
+static const char host_memory[] = "a pointer to the host's memory, where the device's is meant";
+
+/* Whether kernels can work there: memory of a device, managed, pinned; where the system has one memory, any. */
+static bool is_reached(const void *pointer, cudaError_t *code)
+{
+    struct cudaPointerAttributes attributes;
+    int device = 0, all = 0;
+
+    *code = cudaPointerGetAttributes(&attributes, pointer);
+    if (*code != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered)
+        return true;
+    *code = cudaGetDevice(&device);
+    if (*code == cudaSuccess)
+        *code = cudaDeviceGetAttribute(&all, cudaDevAttrPageableMemoryAccess, device);
+    return *code != cudaSuccess || all;
+}
+
+/* Asked once about each pointer that calls use by turns. */
+enum modc_status modc_on_device(struct modc_context *net, const void *pointer, const char *name)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+    const void **known = &cuda->known[((uintptr_t)pointer >> 8) % (sizeof cuda->known / sizeof *cuda->known)];
+    cudaError_t code;
+
+    if (pointer == NULL || *known == pointer)
+        return MODC_OK;
+    if (!is_reached(pointer, &code)) {
+        cuda->failed = name;
+        cuda->text = host_memory;
+        return MODC_POINTER;
+    }
+    MODC_TRY(failed(net, code, name));
+    *known = pointer;
+    return MODC_OK;
+}
+
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static cudaStream_t stream_of(struct modc_context *net)
@@ -96,10 +135,12 @@ static enum modc_status init(struct modc_context *net)
     struct modc_cuda *cuda = modc_cuda_of(net);
 
     memset(cuda, 0, sizeof *cuda);
+    MODC_TRY(modc_on_device(net, net->workspace, "workspace"));
     cuda->head = (struct modc_device_head *)(void *)(net->workspace + net->model->state_block -
                                                      MODC_DEVICE_HEAD);
     MODC_TRY(failed(net, cudaMemsetAsync(cuda->head, 0, MODC_DEVICE_HEAD, stream_of(net)), "init"));
-    return reset_state(net);
+    MODC_TRY(reset_state(net));
+    return failed(net, cudaStreamSynchronize(stream_of(net)), "init"); /* it may get another stream now */
 }
 
 /* The few bytes are taken at once, so that the context may change behind it. */
@@ -173,6 +214,7 @@ enum modc_status modc_sync(struct modc_context *net)
     if (fault.status == MODC_OK)
         return MODC_OK;
     MODC_TRY(failed(net, cudaMemsetAsync(&cuda->head->fault, 0, sizeof fault, stream_of(net)), "sync"));
+    MODC_TRY(failed(net, cudaStreamSynchronize(stream_of(net)), "sync"));
     net->fault_module = fault.module;
     net->fault_index = fault.index;
     net->fault_value = fault.value;
@@ -252,7 +294,14 @@ enum modc_status modc_upload(struct modc_params *params)
     const struct modc_model *model = params->model;
     struct modc_mirror *mirror = modc_mirror_of(params);
     char *tensor = params->packed;
+    cudaError_t code;
 
+    if (!is_reached(tensor, &code)) {
+        mirror->failed = "packed";
+        mirror->text = host_memory;
+        return MODC_POINTER;
+    }
+    MODC_TRY(params_failed(params, code, "upload"));
     for (int i = 0; i < model->key_count; tensor += room_of(model, i), i++) {
         void *pointer = model->keys[i].tied > 0 ? modc_device_pointer(params, i - model->keys[i].tied)
                                                 : (void *)tensor;
@@ -320,6 +369,13 @@ static enum modc_status zero(struct modc_context *net, void *block, size_t bytes
 
 /* ---- training: note [training on a device] -------------------------------------------------------------------------- */
 
+static enum modc_status receive(struct modc_context *net, void *to, const void *from, size_t bytes)
+{
+    MODC_TRY(failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(net)),
+                    "numbers of a step"));
+    return modc_sync(net);
+}
+
 static enum modc_status numbers(struct modc_training *training, double type, double *to)
 {
     const struct modc_model *model = training->model;
@@ -332,15 +388,20 @@ static enum modc_status numbers(struct modc_training *training, double type, dou
 
         if (gradient != NULL)
             MODC_TRY(failed(net,
-                            (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, &cells[i], gradient,
-                                                          key->dtype, elements_of(key), type),
+                            (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, NULL, &cells[i],
+                                                          gradient, key->dtype, elements_of(key), type),
                             "norms of gradients"));
     }
-    MODC_TRY(failed(net,
-                    cudaMemcpyAsync(to, cells, sizeof *to * (size_t)model->gradient_count,
-                                    cudaMemcpyDeviceToHost, stream_of(net)),
-                    "norms of gradients"));
-    return failed(net, cudaStreamSynchronize(stream_of(net)), "norms of gradients");
+    return receive(net, to, cells, sizeof *to * (size_t)model->gradient_count);
+}
+
+static enum modc_status judge(struct modc_context *net, double *to, const void *gradient,
+                              enum modc_dtype dtype, size_t count)
+{
+    return failed(net,
+                  (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, modc_cuda_of(net)->head, to,
+                                                gradient, dtype, count, (double)NAN),
+                  "step");
 }
 
 static enum modc_status scale(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
@@ -728,16 +789,19 @@ const struct modc_device modc_cuda_device = {
     .params_destroy = params_destroy,
     .create = create,
     .destroy = destroy,
+    .reach = modc_on_device,
     .training_create = training_create,
     .training_destroy = training_destroy,
     .publish = publish,
     .numbers = numbers,
+    .judge = judge,
     .scale = scale,
     .clamp = clamp,
     .average = average,
     .swap = swap,
     .fill = fill,
     .send = send,
+    .receive = receive,
     .move = move,
     .started = modc_launched,
     .wrote = modc_cuda_wrote,

@@ -214,10 +214,11 @@ static __device__ double number_of(double x, double type)
 
 /* number = that of all elements: one block, of which each thread has its own; then the threads in their order. */
 static __global__ void __launch_bounds__(THREADS)
-    number(double *number, const void *data, int dtype, int64_t count, double type)
+    number(const struct modc_device_fault *fault, double *number, const void *data, int dtype, int64_t count,
+           double type)
 {
     __shared__ double parts[THREADS];
-    double part = type == -(double)INFINITY ? (double)INFINITY : 0;
+    double part = type == -(double)INFINITY ? (double)INFINITY : modc_faulty(fault) ? 1 : 0;
 
     for (int64_t i = threadIdx.x; i < count; i += THREADS) {
         const double x = dtype == MODC_COMPLEX64 ? hypot(real_at(data, MODC_FLOAT32, 2 * i),
@@ -237,10 +238,11 @@ static __global__ void __launch_bounds__(THREADS)
                                                                       : pow(part, 1 / type);
 }
 
-extern "C" int modc_cuda_number(void *stream, double *to, const void *data, enum modc_dtype dtype,
-                                size_t count, double type)
+extern "C" int modc_cuda_number(void *stream, const struct modc_device_head *head, double *to,
+                                const void *data, enum modc_dtype dtype, size_t count, double type)
 {
-    return (int)MODC_LAUNCH(number, 1, THREADS, 0, stream, to, data, (int)dtype, (int64_t)count, type);
+    return (int)MODC_LAUNCH(number, 1, THREADS, 0, stream, head != NULL ? &head->fault : NULL, to, data,
+                            (int)dtype, (int64_t)count, type);
 }
 
 /* Complex numbers are pairs of reals. */

@@ -188,6 +188,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
         {cudaDevAttrMultiProcessorCount, 132},
         {cudaDevAttrComputeCapabilityMajor, device.capability / 10},
         {cudaDevAttrComputeCapabilityMinor, device.capability % 10},
+        {cudaDevAttrPageableMemoryAccess, 0},
     };
     cudaError_t error;
 
@@ -333,7 +334,7 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
     if (cuda_host_refuses(&error))
         return error;
     *total = (size_t)device.memory;
-    *left = (size_t)(device.memory - on_device.bytes);
+    *left = device.memory > on_device.bytes ? (size_t)(device.memory - on_device.bytes) : 0;
     return cuda_host_ends(cudaSuccess);
 }
 
@@ -357,7 +358,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     if (spoils())
         return cuda_host_ends(cudaErrorStreamCaptureUnsupported);
     cuda_host_heap(&all);
-    if (bytes > (size_t)(device.memory - on_device.bytes))
+    if ((int64_t)bytes > device.memory - on_device.bytes)
         return cuda_host_ends(cudaErrorMemoryAllocation);
     if (bytes == 0) {
         *p = NULL;

@@ -92,6 +92,7 @@ enum cudaDeviceAttr {
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrPageableMemoryAccess = 88,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 #define cudaStreamDefault 0u

@@ -1,6 +1,6 @@
 """Steps with `update: fused` against the same with gradients that are kept: losses and parameters have the same bits.
 
-    python3 tests/support/fused.py MODC     from the root of the repository; compiles with $CC $CFLAGS
+    python3 tests/support/fused.py MODC [DEVICE]     from the root of the repository; compiles with $CC $CFLAGS, cuda with the checker
 
 The fused header has no gradients: neither their bytes nor the functions that are about them."""
 import pathlib
@@ -96,14 +96,15 @@ def draw(inputs, double):
     return records
 
 
-def run(modc, folder, case, update):
+def run(modc, device, folder, case, update):
     text, inputs = CASES[case]
     spec = folder / f"{update}.yaml"
     spec.write_text(f"modc: 1\nmodel: drawn\nupdate: {update}\n{text}")
     safetensors_io.write(folder / "inputs.safetensors", draw(inputs, "float64" in text))
-    subprocess.run([modc, "run", spec, "--steps", str(STEPS), "--seed", "3", "--inputs", folder / "inputs.safetensors",
+    emulated = ["--emulate=check"] if device == "cuda" else []
+    subprocess.run([modc, "run", spec, "--device", device, *emulated, "--steps", str(STEPS), "--seed", "3", "--inputs", folder / "inputs.safetensors",
                     "--outputs", folder / f"{update}.loss", "--state", folder / f"{update}.state"], check=True)
-    subprocess.run([modc, "generate", spec, "-o", folder / update], check=True)
+    subprocess.run([modc, "generate", spec, "--device", device, "-o", folder / update], check=True)
     return [safetensors_io.read(folder / f"{update}.{kind}") for kind in ("loss", "state")], \
         (folder / update / "drawn.h").read_text()
 
@@ -112,27 +113,27 @@ def gradient_bytes(header):
     return int(re.search(r"DRAWN_GRADIENT_BYTES (\d+)", header).group(1))
 
 
-def faults(modc, folder, case):
-    separate, kept = run(modc, folder, case, "separate")
-    fused, header = run(modc, folder, case, "fused")
+def faults(modc, device, folder, case):
+    separate, kept = run(modc, device, folder, case, "separate")
+    fused, header = run(modc, device, folder, case, "fused")
     if fused != separate:
         yield "loss or parameters differ"
-    if gradient_bytes(header) > 64 or gradient_bytes(kept) <= 64:
+    if gradient_bytes(header) > (256 if device == "cuda" else 64) or gradient_bytes(kept) <= 64:
         yield f"gradients have {gradient_bytes(header)} bytes fused, {gradient_bytes(kept)} bytes separate"
     found = sorted(set(GONE.findall(header)))
     if found or len(set(GONE.findall(kept))) != 4:
         yield f"the fused header has {', '.join(found) or 'lost nothing'}"
 
 
-def main():
+def main(modc, device="cpu"):
     failed = False
-    for case in CASES:
+    for case in CASES if device == "cpu" else ("convolutions", "parameters"):
         with tempfile.TemporaryDirectory() as folder:
-            said = list(faults(sys.argv[1], pathlib.Path(folder), case))
+            said = list(faults(modc, device, pathlib.Path(folder), case))
         print(f"{case}: {'; '.join(said) or 'the same bits'}")
         failed |= bool(said)
     return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -503,6 +503,8 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
     MODC_NEED(net && image && output, POINTER);
     MODC_NEED(((uintptr_t)image | (uintptr_t)output) % 4 == 0, ALIGNMENT);
     MODC_NEED(batch >= 0 && batch <= CNN_MAX_BATCH, SIZE);
+    MODC_ON_DEVICE(image);
+    MODC_ON_DEVICE(output);
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;

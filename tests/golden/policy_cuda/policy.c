@@ -216,6 +216,9 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
     MODC_NEED(net && observation && logits && value, POINTER);
     MODC_NEED(((uintptr_t)observation | (uintptr_t)logits | (uintptr_t)value) % 4 == 0, ALIGNMENT);
     MODC_NEED(batch >= 0 && batch <= POLICY_MAX_BATCH, SIZE);
+    MODC_ON_DEVICE(observation);
+    MODC_ON_DEVICE(logits);
+    MODC_ON_DEVICE(value);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_forward_eval_fenced(net, batch, observation, logits, value);
@@ -245,6 +248,8 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
     MODC_NEED(net && observation && output, POINTER);
     MODC_NEED(((uintptr_t)observation | (uintptr_t)output) % 4 == 0, ALIGNMENT);
     MODC_NEED(batch >= 0 && batch <= POLICY_ACT_MAX_BATCH, SIZE);
+    MODC_ON_DEVICE(observation);
+    MODC_ON_DEVICE(output);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_act_eval_fenced(net, batch, observation, output);

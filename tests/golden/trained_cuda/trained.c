@@ -275,6 +275,8 @@ enum modc_status trained_forward(struct trained *net, int batch, const float *x,
     MODC_NEED(net && x && output, POINTER);
     MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
     MODC_NEED(batch >= 0 && batch <= TRAINED_MAX_BATCH, SIZE);
+    MODC_ON_DEVICE(x);
+    MODC_ON_DEVICE(output);
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false));
         status = trained_forward_eval_saving(net, batch, x, output);
@@ -308,6 +310,8 @@ enum modc_status trained_backward(struct trained *net, int batch, const float *d
     MODC_NEED(((uintptr_t)dx | (uintptr_t)doutput) % 4 == 0, ALIGNMENT);
     MODC_TRY(modc_backward_begin(&net->base, 0));
     MODC_NEED(batch == net->saved_sizes[0], SIZE);
+    MODC_ON_DEVICE(doutput);
+    MODC_ON_DEVICE(dx);
     status = trained_forward_eval_backward(net, batch, net->saved_inputs[0], doutput, dx);
     return status;
 }
@@ -333,6 +337,9 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
     MODC_NEED(((uintptr_t)x | (uintptr_t)loss) % 4 == 0, ALIGNMENT);
     MODC_NEED((uintptr_t)target % MODC_ALIGN_WIDE == 0, ALIGNMENT);
     MODC_NEED(batch >= 0 && batch <= TRAINED_MAX_BATCH, SIZE);
+    MODC_ON_DEVICE(x);
+    MODC_ON_DEVICE(target);
+    MODC_ON_DEVICE(loss);
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
         status = trained_loss_eval_saving(net, batch, x, target, loss);

@@ -68,7 +68,7 @@ enum {
  * MODC_ALIGN, the others in the device's, at one of MODC_DEVICE_ALIGN. */
 #define TRAINED_PARAM_BYTES 1024 /* parameters and buffers in PyTorch's layout */
 #define TRAINED_PACKED_BYTES 1024 /* what trained_pack makes of them for the kernels */
-#define TRAINED_GRADIENT_BYTES 1536 /* of parameters that are trained, and which there are */
+#define TRAINED_GRADIENT_BYTES 1280 /* of parameters that are trained, and which there are */
 #define TRAINED_STATE_BYTES 256 /* at the head of every workspace */
 #define TRAINED_WORKSPACE_BYTES 768
 #define TRAINED_TRAIN_WORKSPACE_BYTES 768

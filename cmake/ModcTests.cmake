@@ -480,7 +480,7 @@ function(modc_replay_test target)
     modc_test(replay_${target} unit replay_${target} ${inputs})
 endfunction()
 
-# A minute of each target of tests/fuzz with clang's libFuzzer, where it is there.
+# Some seconds of each target of tests/fuzz with clang's libFuzzer, where it is there.
 function(modc_fuzz_tests)
     if(NOT MODC_CLANG)
         return()
@@ -498,7 +498,7 @@ function(modc_fuzz_tests)
     set_tests_properties(fuzz_build PROPERTIES FIXTURES_SETUP fuzz_targets PROCESSORS 2
                          RESOURCE_LOCK ${PROJECT_BINARY_DIR}/asan)
     foreach(target spec expr compile safetensors)
-        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 60)
+        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 20)
         modc_soak_test(fuzz_${target} tests/support/fuzz.sh ${target} 7200)
         set_tests_properties(fuzz_${target} PROPERTIES FIXTURES_REQUIRED fuzz_targets)
         if(TEST soak_fuzz_${target})

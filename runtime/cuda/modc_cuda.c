@@ -62,15 +62,19 @@ const char *modc_params_failed(const struct modc_params *params, const char **te
 
 static const char host_memory[] = "a pointer to the host's memory, where the device's is meant";
 
-/* Whether kernels can work there: memory of a device, managed, pinned; where the system has one memory, any. */
+/* Whether kernels can work there: memory of a device, managed, pinned; where the system has one memory, any. A tensor of no elements may
+ * lie where a block ends. */
 static bool is_reached(const void *pointer, cudaError_t *code)
 {
-    struct cudaPointerAttributes attributes;
     int device = 0, all = 0;
 
-    *code = cudaPointerGetAttributes(&attributes, pointer);
-    if (*code != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered)
-        return true;
+    for (int back = 0; back < 2; back++) {
+        struct cudaPointerAttributes attributes;
+
+        *code = cudaPointerGetAttributes(&attributes, (const char *)pointer - back);
+        if (*code != cudaSuccess || attributes.type != cudaMemoryTypeUnregistered)
+            return true;
+    }
     *code = cudaGetDevice(&device);
     if (*code == cudaSuccess)
         *code = cudaDeviceGetAttribute(&all, cudaDevAttrPageableMemoryAccess, device);
@@ -294,9 +298,9 @@ enum modc_status modc_upload(struct modc_params *params)
     const struct modc_model *model = params->model;
     struct modc_mirror *mirror = modc_mirror_of(params);
     char *tensor = params->packed;
-    cudaError_t code;
+    cudaError_t code = cudaSuccess;
 
-    if (!is_reached(tensor, &code)) {
+    if (tensor != NULL && !is_reached(tensor, &code)) {
         mirror->failed = "packed";
         mirror->text = host_memory;
         return MODC_POINTER;

@@ -1,11 +1,12 @@
 """Ten steps of training by every optimiser of tests/optim/cases.txt on cuda, emulated, against the same on a processor: the last loss and
-all parameters. Needs nothing but Python.
+all parameters; and again with threads in another order: the same bits. Needs nothing but Python.
 
     python3 tests/oracle/cuda_training.py --modc build/modc --work DIR [--every 6]
 
 One model has an entry of a line for each of some optimisers would have to train apart; so a model for each, in one dtype by turns.
 """
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -37,12 +38,12 @@ MORE = ["", "  clip: clip_grad_norm_(0.5)\n", "  ema: 0.9\n", "  clip: clip_grad
         "  clip: clip_grad_norm_(0.5, norm_type=1)\n", "  clip: clip_grad_norm_(0.5, norm_type=float('inf'))\n"]
 
 
-def run(modc, spec, folder, name, *options):
-    """(None, loss, parameters), or what went wrong."""
+def run(modc, spec, folder, name, *options, seed="0"):
+    """(None, loss and parameters), or what went wrong."""
     files = {kind: folder / f"{name}_{kind}.safetensors" for kind in ("outputs", "state")}
     command = [*modc, "run", str(spec), "--steps", "10", "--outputs", str(files["outputs"]), "--state", str(files["state"]),
                *options]
-    done = subprocess.run(command, cwd=archives.ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=archives.ROOT, capture_output=True, text=True, env={**os.environ, "CUDA_HOST_SEED": seed})
     if done.returncode != 0:
         return f"{' '.join(command)}: {done.stdout}{done.stderr}", None
     return None, {**safetensors_io.read(files["outputs"])[0], **safetensors_io.read(files["state"])[0]}
@@ -65,8 +66,13 @@ def main():
         spec = folder / f"net_{i}.yaml"
         spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, more=MORE[i // args.every % len(MORE)]))
         fault, expected = run(modc, spec, folder, "cpu")
+        emulated = "--device", "cuda", "--emulate=check", "--keep", str(folder / f"net_{i}")
         if not fault:
-            fault, found = run(modc, spec, folder, "cuda", "--device", "cuda", "--emulate=check")
+            fault, found = run(modc, spec, folder, "cuda", *emulated)
+        if not fault:
+            fault, again = run(modc, spec, folder, "again", *emulated, seed="7")
+        if not fault and again != found:
+            fault = "another order of threads gives other bits"
         if not fault:
             report, good = compare.compare(expected, found, 1e-4 if dtype == "float32" else 1e-9)
             fault = None if good else "\n".join(report)

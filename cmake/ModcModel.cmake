@@ -137,6 +137,15 @@ function(modc_add_model name)
         list(APPEND sources ${out}/${arg_MODEL}.cu)
         list(APPEND files ${out}/${arg_MODEL}.cu ${out}/${arg_MODEL}_kernels.h)
     endif()
+    set(written)
+    if(arg_DEVICE STREQUAL "cuda" AND NOT MODC_CUDA_EMULATE) # flags of its kernels, which the spec decides
+        set(flags ${out}/${arg_MODEL}.nvcc)
+        list(APPEND files ${flags})
+        set(written COMMAND ${CMAKE_COMMAND} -D KERNELS=${out}/${arg_MODEL}.cu -D FLAGS=${flags}
+                            -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ModcFlags.cmake)
+        set_source_files_properties(${out}/${arg_MODEL}.cu PROPERTIES
+            COMPILE_OPTIONS "$<$<CUDA_COMPILER_ID:NVIDIA>:--options-file=${flags}>")
+    endif()
     foreach(setting ${arg_SET})
         list(APPEND options --set ${setting})
     endforeach()
@@ -150,6 +159,7 @@ function(modc_add_model name)
     add_custom_command(
         OUTPUT ${stamp} BYPRODUCTS ${files} VERBATIM
         COMMAND modc::modc generate ${options} --depfile ${stamp}.d --deptarget ${stamp}
+        ${written}
         COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
         DEPENDS modc::modc ${out}/options.txt ${arg_SPEC} ${arg_WEIGHTS} DEPFILE ${stamp}.d
         COMMENT "Compiling ${shown} to C: ${arg_MODEL}")

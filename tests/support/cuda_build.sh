@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # cuda_build.sh - examples/cuda_service by nvcc, with modc as it is installed: it answers as with the stand-in, or says that there is
-# no GPU. Its folder enables the language CUDA; another, with two variants out of a bundle, is linked by C.
+# no GPU. Its folder enables the language CUDA; another, with two variants out of a bundle, is linked by C. A third asks in its spec for a
+# flag of nvcc, then no longer.
 #
 #     CC=cc tests/support/cuda_build.sh CMAKE PREFIX WORK NVCC     from the root of the repository
 set -euo pipefail
@@ -55,3 +56,27 @@ END
 built "$work/linked" -DCMAKE_CUDA_ARCHITECTURES=75 # which is too old for a model, so that there is the default
 grep -q 'Linking C executable main' "$work/said"
 "$work/linked/build/main"
+
+# Kernels that flush do not link without the flag.
+mkdir "$work/flushing folder"
+cd "$work/flushing folder"
+cat >net.yaml <<'END'
+modc: 1
+model: net
+denormals: flush
+inputs: {x: [5]}
+forward:
+  - return x * 2
+END
+cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(flushing C)
+find_package(modc REQUIRED)
+modc_enable_cuda()
+modc_add_model(net SPEC net.yaml DEVICE cuda SHARED)
+END
+built .
+grep -qx -e -ftz=true build/net.modc/net.nvcc
+sed -i 's/flush$/keep/' net.yaml
+built .
+[ -e build/net.modc/net.nvcc ] && [ ! -s build/net.modc/net.nvcc ]

@@ -150,6 +150,10 @@ function(modc_add_model name)
         list(APPEND options --set ${setting})
     endforeach()
     list(APPEND options ${arg_OPTIONS})
+    set(architecture) # of OPTIONS --target sm_90
+    if(";${arg_OPTIONS}" MATCHES ";--target[=;]sm_([0-9]+)")
+        set(architecture ${CMAKE_MATCH_1})
+    endif()
 
     # What modc writes keeps its time where it does not change, so that nothing is compiled again for a comment in the
     # spec: another file says when modc has run. It holds the options, which `make` does not compare by itself.
@@ -176,7 +180,7 @@ function(modc_add_model name)
     target_compile_features(${name} PRIVATE c_std_99)
     target_link_libraries(${name} PUBLIC modc::runtime)
     if(arg_DEVICE STREQUAL "cuda")
-        modc_target_cuda(${name})
+        modc_target_cuda(${name} ${architecture})
     else()
         target_compile_definitions(${name} PRIVATE MODC_NO_DEVICE) # see modc_device.h
     endif()

@@ -163,6 +163,8 @@ function(modc_cuda_tests)
         if(TARGET modc)
             modc_test(cuda_run cuda tests/support/cuda_run.sh $<TARGET_FILE:modc> ${MODC_NVCC})
             modc_compiles(cuda_run ${CMAKE_C_COMPILER})
+            modc_test(cuda_launches cuda ${MODC_PYTHON} tests/support/launches.py $<TARGET_FILE:modc> ${MODC_NVCC}
+                      tests/specs/attention.yaml tests/specs/norms.yaml)
         endif()
     else()
         message(STATUS "nvcc is not there: kernels are not compiled for GPUs")

@@ -154,7 +154,7 @@ const struct option_row option_rows[] = {
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, FIELD(device),
      "for this device alone, whatever the spec says: cpu or cuda"},
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
-     "for this chip, if it fits; 'modc help targets' lists them"},
+     "for this chip, if it fits, or for this GPU; 'modc help targets' lists them"},
     {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa),
      "leave out vectors but those of avx512,avx2,sse2,neon"},
     {"--dispatch", NULL, GENERATE | CHECK, OPTION_DISPATCH, 0,
@@ -331,8 +331,8 @@ static void print_overview(struct text *text)
         print_row(text, command_rows[i].name, command_rows[i].argument, command_rows[i].text);
     text_add(
         text,
-        "\n'modc help COMMAND' shows the options of a command, 'modc help targets' the names of chips. SPEC may\n"
-        "be '-': standard input.\n\nEnvironment:\n\n");
+        "\n'modc help COMMAND' shows the options of a command, 'modc help targets' the names of chips and GPUs.\n"
+        "SPEC may be '-': standard input.\n\nEnvironment:\n\n");
     for (int i = 0; environment_rows[i].name; i++)
         print_row(text, environment_rows[i].name, NULL, environment_rows[i].text);
     text_add(&statuses, "Exit status: ");

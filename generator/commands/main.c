@@ -224,16 +224,31 @@ static void print_variant(struct text *out, const struct plan *first, const stru
         text_printf(out, "%s---- %s ----\n", plan == first ? "" : "\n", plan->model);
 }
 
+/* The text of NAME.cu. */
+static const char *kernels_of(struct cx *cx, const struct plan *plan)
+{
+    int count;
+    const struct output_file *files = emit_files(cx, plan, &count);
+    const char *name = arena_format(&cx->arena, "%s.%s", plan->model, plan->backend->suffix);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(files[i].path, name) == 0)
+            return files[i].bytes;
+    return "";
+}
+
 static int summarise(struct cx *cx, const struct plan *plan, struct memory *memory, struct text *out)
 {
     int count, status = EXIT_DONE;
+    struct summary *summary;
 
     if (cx->options->repr) {
         if (plan->program->tree->variant == 0)
             summary_print_repr(out, plan->program->tree);
         return EXIT_DONE;
     }
-    summary_print(out, summary_make(cx, plan));
+    summary = summary_make(cx, plan);
+    summary_print(out, summary);
     if (cx->options->measure) {
         const struct output_file *files = emit_files(cx, plan, &count);
 
@@ -241,6 +256,8 @@ static int summarise(struct cx *cx, const struct plan *plan, struct memory *memo
     }
     if (status != EXIT_DONE)
         return status;
+    if (target_of(cx)->gpu && plan->backend->apart)
+        summary_print_gpu(out, summary, memory, kernels_of(cx, plan));
     summary_print_target(cx, out, memory);
     return memory_fits(cx, plan, memory) ? EXIT_DONE : EXIT_SPEC;
 }

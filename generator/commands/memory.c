@@ -83,10 +83,30 @@ static int64_t constants(const struct plan *plan)
     return bytes;
 }
 
+static const char parameters_part[] = "parameters, packed block";
+
+/* A step of training on a GPU, or forward and backward in training mode where there are no steps. */
+static void add_training(struct cx *cx, const struct plan *plan, struct memory_sum *sum)
+{
+    const struct program *program = plan->program;
+    const struct entry *entry = &program->entries[program->tree->training ? program->entry_count - 1 : 0];
+
+    if (program->entry_count == 0 || !entry->saving[1][0])
+        return;
+    add(cx, sum, parameters_part, plan_packed_block(plan));
+    add(cx, sum, "gradients", plan->gradient_block);
+    add(cx, sum, "states of the optimizer", program->tree->training ? plan->optimizer_bytes : 0);
+    add(cx, sum, arena_format(&cx->arena, "workspace of %s and backward", entry->name),
+        plan_variant(plan, entry->saving[1][0])->peak + plan->state_bytes);
+    add(cx, sum, arena_format(&cx->arena, "inputs and outputs of %s", entry->name),
+        inputs_and_outputs(entry));
+}
+
 struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
 {
     const struct program *program = plan->program;
-    struct memory memory = {.embedded = embedded};
+    const bool apart = plan->backend->apart;
+    struct memory memory = {.embedded = embedded && !apart};
     int64_t most = -1;
 
     for (int i = 0; i < program->entry_count; i++) {
@@ -98,20 +118,23 @@ struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
             memory.entry = &program->entries[i];
         }
     }
-    if (embedded) {
+    if (memory.embedded) {
         add(cx, &memory.flash, "weights", weights_length(cx, plan));
     } else {
         add(cx, &memory.ram, "parameters and buffers", plan->param_bytes);
-        add(cx, &memory.ram, "packed block", plan_packed_block(plan));
+        add(cx, apart ? &memory.gpu : &memory.ram, apart ? parameters_part : "packed block",
+            plan_packed_block(plan));
     }
     if (memory.entry) {
         const char *name = memory.entry->name;
+        struct memory_sum *sum = apart ? &memory.gpu : &memory.ram;
 
-        add(cx, &memory.ram, arena_format(&cx->arena, "workspace of %s", name),
-            workspace(plan, memory.entry, 0, 0));
-        add(cx, &memory.ram, arena_format(&cx->arena, "inputs and outputs of %s", name),
+        add(cx, sum, arena_format(&cx->arena, "workspace of %s", name), workspace(plan, memory.entry, 0, 0));
+        add(cx, sum, arena_format(&cx->arena, "inputs and outputs of %s", name),
             inputs_and_outputs(memory.entry));
     }
+    if (apart)
+        add_training(cx, plan, &memory.training);
     add(cx, &memory.ram, "structs", structs(cx, plan));
     add(cx, &memory.flash, constants_part, constants(plan));
     return memory;
@@ -181,6 +204,17 @@ static void hint_dtype(struct cx *cx, const struct plan *plan)
         diag_hint(cx, "--dtype float32 takes half of it");
 }
 
+static void hint_sizes(struct cx *cx, const struct plan *plan, const struct entry *entry)
+{
+    const char *sizes = sizes_text(cx, plan, entry);
+
+    if (sizes[0])
+        diag_hint(
+            cx,
+            "workspace, inputs and outputs grow with the maxima of the sizes: %s; --set NAME=VALUE lowers one",
+            sizes);
+}
+
 /* Convolutions read packed weights alone, and what is stored in fewer bits is packed. */
 static bool does_without_pack(const struct plan *plan)
 {
@@ -197,13 +231,8 @@ static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory
 {
     const struct target *target = target_of(cx);
     int64_t packed = plan_packed_block(plan), weights = weights_length(cx, plan);
-    const char *sizes = sizes_text(cx, plan, memory->entry);
 
-    if (sizes[0])
-        diag_hint(
-            cx,
-            "workspace, inputs and outputs grow with the maxima of the sizes: %s; --set NAME=VALUE lowers one",
-            sizes);
+    hint_sizes(cx, plan, memory->entry);
     if (!memory->embedded && weights > 0 && (target->flash == 0 || weights <= target->flash))
         diag_hint(cx, "with --weights FILE the parameters lie in flash (%s): %s of RAM then",
                   text_bytes(&cx->arena, weights),
@@ -249,11 +278,34 @@ static void warn_of_variants(struct cx *cx, const struct plan *plan, const struc
     }
 }
 
+/* Training is a choice at run time, too. */
+static bool fits_gpu(struct cx *cx, const struct plan *plan, const struct memory *memory)
+{
+    const struct target *target = target_of(cx);
+
+    if (target->memory == 0)
+        return true;
+    if (memory->gpu.bytes <= target->memory) {
+        if (memory->training.bytes > target->memory)
+            diag_warning(cx, plan->program->tree->spec->model_loc,
+                         "training needs %s of GPU memory, %s has %s",
+                         text_bytes(&cx->arena, memory->training.bytes), target->name,
+                         text_bytes(&cx->arena, target->memory));
+        return true;
+    }
+    say_too_much(cx, plan, &memory->gpu, "GPU memory", target->memory);
+    hint_sizes(cx, plan, memory->entry);
+    hint_dtype(cx, plan);
+    return false;
+}
+
 bool memory_fits(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
     bool fits = true;
 
+    if (target->gpu)
+        return !plan->backend->apart || fits_gpu(cx, plan, memory);
     if (target->ram > 0 && memory->ram.bytes > target->ram) {
         say_too_much(cx, plan, &memory->ram, "RAM", target->ram);
         hint_ram(cx, plan, memory);

@@ -1,5 +1,5 @@
-/* memory.h - what a model needs of RAM and flash: what `modc summary` adds up, and what the limits of --target are held
- * against. Code and stack are not in it; `summary --measure` adds what the compiler made of them. */
+/* memory.h - what a model needs of RAM and flash, or of a GPU's memory: what `modc summary` adds up, and what the limits of --target
+ * are held against. Code and stack are not in it; `summary --measure` adds what the compiler made of them. */
 #ifndef MODC_MEMORY_H
 #define MODC_MEMORY_H
 
@@ -18,6 +18,8 @@ struct memory_sum {
 
 struct memory {
     struct memory_sum ram, flash;
+    struct memory_sum gpu,
+        training; /* of a device with memory of its own; in place of that, where there is backward */
     const struct entry *entry; /* whose workspace is in it */
     bool embedded;             /* generate --weights: the parameters lie in flash */
     bool measured;             /* code and stack are in it */

@@ -97,7 +97,7 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
         {"--isa", options->isa, false, false},
         {"--dispatch", options->dispatch, false, false},
         {"--bundle=arduino", arduino, true, false},
-        {"--target", options->target && !arduino, true, false},
+        {"--target", options->target && !options->target->gpu && !arduino, true, false},
         {"--plan split", options->split > 0, false, false},
         {"--weights", options->weights, true, true}, /* embedded: those of `run` are the driver's */
         {"--measure", options->measure, true, true},
@@ -117,6 +117,15 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
             diag_error(cx, nowhere, "%s is about models on cpu, and %s is on cuda", rows[i].name,
                        spec->model);
         diag_hint(cx, "--device cpu makes it for a processor");
+        if (strcmp(rows[i].name, "--target") == 0)
+            diag_hint(cx,
+                      "GPUs are targets, too: sm_90 and the like, of which 'modc help targets' has a list");
+        fine = false;
+    }
+    if (options->target && options->target->gpu && !cuda) {
+        diag_error(cx, nowhere, "--target %s is a GPU, and %s is on cpu", options->target->gpu->name,
+                   spec->model);
+        diag_hint(cx, "--device cuda makes it for a GPU");
         fine = false;
     }
     if (options->emulate && !cuda) {

@@ -1,8 +1,11 @@
 /* summary.c - `modc summary`: one row a module, then totals and memory. */
 #include "commands/summary.h"
 
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "commands/launches.h"
 #include "commands/options.h"
 #include "modc.h"
 #include "module/module.h"
@@ -588,11 +591,139 @@ void summary_print_target(struct cx *cx, struct text *text, const struct memory 
     const char *stack = memory->measured ? "" : ", without stack",
                *code = memory->measured ? "" : ", without code";
 
-    if (!cx->options->target)
+    if (!cx->options->target || target->gpu)
         return;
     text_add(text, "\n");
     print_kind(cx, text, &memory->ram, arena_format(&cx->arena, "RAM of %s%s", target->name, stack),
                target->ram);
     print_kind(cx, text, &memory->flash, arena_format(&cx->arena, "flash of %s%s", target->name, code),
                target->flash);
+}
+
+/* ---- a GPU ------------------------------------------------------------------------------------------------ */
+
+/* How many blocks of it a multiprocessor has room for, as far as registers allow. */
+static int64_t blocks_at_once(const struct gpu *gpu, const struct launch *launch)
+{
+    const int64_t by_threads = gpu->threads / ((launch->threads + 31) / 32 * 32),
+                  by_shared = gpu->shared / (launch->shared + GPU_BLOCK_RESERVED),
+                  least = by_threads < by_shared ? by_threads : by_shared;
+
+    return least < gpu->blocks ? least : gpu->blocks;
+}
+
+/* What no GPU runs is no kernel of modc's. */
+static int64_t fitting_blocks(const struct gpu *gpu, const struct launch *launch)
+{
+    assert(launch->threads <= GPU_BLOCK_THREADS && launch->shared <= gpu->shared_block);
+    return blocks_at_once(gpu, launch);
+}
+
+static void print_launches(struct summary *s, struct text *text)
+{
+    const struct program *program = s->plan->program;
+
+    text_styled(text, STYLE_BOLD, "kernels that a call starts");
+    text_add(text, "\n");
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+        const struct graph *const graphs[] = {entry->graphs[0][0], entry->saving[1][0]};
+        static const char *const calls[] = {"%s, eval", "%s and backward, training"};
+
+        for (int k = 0; k < COUNT(graphs); k++) {
+            int64_t count = 0;
+
+            for (int part = 0; graphs[k] && part < PARTS; part++)
+                if (part < variant_parts(plan_variant(s->plan, graphs[k])))
+                    count += launches_count(s->plan, plan_variant(s->plan, graphs[k]), (enum part)part);
+            if (graphs[k])
+                print_bytes(s->cx, text, NAME_WIDTH, arena_format(&s->cx->arena, calls[k], entry->name),
+                            (double)count, "");
+        }
+    }
+}
+
+/* Kernels that ask for the same, of which `launch` is the first. */
+struct alike {
+    struct launch launch;
+    int count;
+};
+
+static int compare_alike(const void *a, const void *b)
+{
+    const struct launch *x = &((const struct alike *)a)->launch, *y = &((const struct alike *)b)->launch;
+    const int64_t order[] = {x->sized - y->sized, y->shared - x->shared, y->threads - x->threads};
+
+    for (int i = 0; i < COUNT(order); i++)
+        if (order[i] != 0)
+            return order[i] < 0 ? -1 : 1;
+    return strcmp(x->kernel, y->kernel);
+}
+
+/* Those that share most stand first. */
+static struct alike *alike_of(struct summary *s, const char *kernels, int *count)
+{
+    int launch_count;
+    const struct launch *list = launches_read(s->cx, kernels, &launch_count);
+    struct alike *all = NULL;
+
+    *count = 0;
+    for (int i = 0; i < launch_count; i++) {
+        int k = 0;
+
+        while (k < *count && (all[k].launch.threads != list[i].threads ||
+                              all[k].launch.shared != list[i].shared || all[k].launch.sized != list[i].sized))
+            k++;
+        if (k == *count)
+            ARENA_PUSH(&s->cx->arena, all, *count, ((struct alike){list[i], 0}));
+        all[k].count++;
+    }
+    if (*count > 0)
+        qsort(all, (size_t)*count, sizeof *all, compare_alike);
+    return all;
+}
+
+static void print_kernels(struct summary *s, struct text *text, const char *kernels)
+{
+    static const char *const titles[] = {"a block of", "threads", "shared bytes", "blocks at once",
+                                         "threads at once"};
+    const struct gpu *gpu = target_of(s->cx)->gpu;
+    struct arena *arena = &s->cx->arena;
+    int count;
+    const struct alike *all = alike_of(s, kernels, &count);
+    struct table table = table_new(s->cx, count, titles, COUNT(titles), 1);
+
+    for (int i = 0; i < count; i++) {
+        const struct launch *launch = &all[i].launch;
+        const int64_t blocks = fitting_blocks(gpu, launch);
+        const char **cells = table.cells[table.rows++];
+
+        cells[0] = all[i].count == 1
+                       ? launch->kernel
+                       : arena_format(arena, "%s and %d more", launch->kernel, all[i].count - 1);
+        cells[1] = number_cell(s, (double)launch->threads);
+        cells[2] = launch->sized ? number_cell(s, (double)launch->shared) : "by call";
+        cells[3] = number_cell(s, (double)blocks);
+        cells[4] = number_cell(s, (double)(blocks * launch->threads));
+    }
+    text_add(text, "\n");
+    print_table(text, &table);
+    text_printf(
+        text,
+        "at once: on a multiprocessor of %s, which has %s threads and %s of shared memory, if registers allow\n",
+        gpu->name, summary_number(s->cx, gpu->threads), text_bytes(arena, gpu->shared));
+}
+
+void summary_print_gpu(struct text *text, struct summary *s, const struct memory *memory, const char *kernels)
+{
+    const struct target *target = target_of(s->cx);
+
+    text_add(text, "\n");
+    print_kind(s->cx, text, &memory->gpu, arena_format(&s->cx->arena, "GPU memory of %s", target->name),
+               target->memory);
+    if (memory->training.count > 0)
+        print_kind(s->cx, text, &memory->training,
+                   arena_format(&s->cx->arena, "GPU memory of %s, training", target->name), target->memory);
+    print_launches(s, text);
+    print_kernels(s, text, kernels);
 }

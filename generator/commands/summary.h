@@ -70,4 +70,8 @@ const char *summary_number(struct cx *cx, double value);
 /* What a target that was named has to hold, and what it has. */
 void summary_print_target(struct cx *cx, struct text *text, const struct memory *memory);
 
+/* The same of the GPU of --target: its memory, how many kernels a call starts, and what these ask of it by the text of NAME.cu. */
+void summary_print_gpu(struct text *text, struct summary *summary, const struct memory *memory,
+                       const char *kernels);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "commands/compiler.h"
 #include "commands/options.h"
+#include "plan/target.h"
 
 static const char installed_nvcc[] = "/usr/local/cuda/bin/nvcc";
 
@@ -52,8 +53,11 @@ static bool has_gpu(void)
 int toolchain_of_cuda(struct cx *cx, bool flushes, struct toolchain *toolchain)
 {
     const char *name = process_find(cx, "nvcc") ? "nvcc" : installed_nvcc;
+    const struct gpu *gpu = target_of(cx)->gpu;
     struct process nvcc = compiler_of(cx, "NVCC", name, "NVCCFLAGS",
-                                      has_gpu() ? "-O2 -arch=native" : "-O2 -arch=sm_80");
+                                      gpu         ? "-O2"
+                                      : has_gpu() ? "-O2 -arch=native"
+                                                  : "-O2 -arch=sm_80");
 
     if (!process_find(cx, nvcc.words[0])) {
         diag_error(cx, (struct loc){0}, "the compiler '%s' of models on cuda is missing", nvcc.words[0]);
@@ -61,6 +65,8 @@ int toolchain_of_cuda(struct cx *cx, bool flushes, struct toolchain *toolchain)
         diag_hint(cx, "--emulate runs the model on this processor, without it");
         return EXIT_COMPILER;
     }
+    if (gpu) /* behind $NVCCFLAGS, too */
+        process_word(cx, &nvcc, arena_format(&cx->arena, "-arch=%s", gpu->name));
     *toolchain = toolchain_of_c(cx);
     toolchain->libraries = "-lm -lpthread";
     for (int i = TOOLCHAIN_HOST; i < TOOLCHAIN_ROLES; i++)

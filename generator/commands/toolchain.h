@@ -25,8 +25,8 @@ struct toolchain toolchain_of_c(struct cx *cx);
 /* $CXX for kernels, beside the stand-in for a GPU. checks: so that it sees what they do with memory. */
 struct toolchain toolchain_of_emulation(struct cx *cx, bool checks);
 
-/* $NVCC for kernels, else nvcc of PATH or of the folder where the toolkit is installed. EXIT_COMPILER: there is none, which was
- * said. */
+/* $NVCC for kernels, else nvcc of PATH or of the folder where the toolkit is installed; for the GPU of --target. EXIT_COMPILER: there
+ * is none, which was said. */
 int toolchain_of_cuda(struct cx *cx, bool flushes, struct toolchain *toolchain);
 
 /* Who compiles a file of a model or the runtime; TOOLCHAIN_ROLES: it is not compiled. */

@@ -129,6 +129,12 @@ static void print_dispatch(struct cx *cx, struct text *text, const struct plan *
     text_add(text, "endif()\n");
 }
 
+/* As CMake calls it: "90". */
+static const char *gpu_number(const struct gpu *gpu)
+{
+    return gpu->name + strlen("sm_");
+}
+
 /* The functions that know how kernels are compiled, and the language that they want. */
 static void print_cuda(struct text *text, bool bundle)
 {
@@ -146,6 +152,7 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
     struct text text = text_new(&cx->arena);
     bool bundle = cx->options->bundle != NULL;
     bool cuda = (bundle_parts(plan) & BUNDLE_CUDA) != 0;
+    const struct gpu *gpu = target_of(cx)->gpu;
     const char *model = plan->model;
 
     if (bundle)
@@ -188,7 +195,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
                     "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n",
                     model, model);
     if (cuda)
-        text_printf(&text, "modc_target_cuda(%s)\n", model);
+        text_printf(&text, "modc_target_cuda(%s%s)\n", model,
+                    gpu ? arena_format(&cx->arena, " %s", gpu_number(gpu)) : "");
     if (cuda && plan->program->settings.flushes) /* its kernels ask for it */
         text_printf(&text, "target_compile_options(%s PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-ftz=true>)\n",
                     model);
@@ -290,8 +298,10 @@ static void print_commands(struct cx *cx, struct text *text, bool assembly, cons
 }
 
 /* The objects of policy.c and policy.cu need names of their own. */
-static void print_cuda_commands(struct cx *cx, struct text *text, const struct output_file *files, int count)
+static void print_cuda_commands(struct cx *cx, struct text *text, bool flushes,
+                                const struct output_file *files, int count)
 {
+    const struct gpu *gpu = target_of(cx)->gpu;
     struct text sources = text_new(&cx->arena);
 
     text_add(&sources, cx->options->dispatch ? "modc_*.c" : "*.c");
@@ -302,11 +312,13 @@ static void print_cuda_commands(struct cx *cx, struct text *text, const struct o
     print_flagged(text, files, count);
     text_printf(
         text,
-        "    for file in %s *.cu; do nvcc -O3 -arch=native -c $file -o $file.o; done\n\n"
-        "in this folder compiles all of it for the GPU of this machine (-arch=sm_90 and the like for others);\n"
+        "    for file in %s *.cu; do nvcc -O3 -arch=%s%s -c $file -o $file.o; done\n\n"
+        "in this folder compiles all of it for %s;\n"
         "nvcc links programs, too. For this processor, with a stand-in for a GPU (-g -fsanitize=thread,alignment\n"
         "for *.cu lets it look at what kernels do with memory):\n\n",
-        sources.data);
+        sources.data, gpu ? gpu->name : "native", flushes ? " -ftz=true" : "",
+        gpu ? arena_format(&cx->arena, "%s (%s)", gpu->name, gpu->what)
+            : "the GPU of this machine (-arch=sm_90 and the like for others)");
     print_flagged(text, files, count);
     text_printf(
         text,
@@ -316,9 +328,10 @@ static void print_cuda_commands(struct cx *cx, struct text *text, const struct o
         sources.data, bundle_emulation, bundle_emulation, bundle_emulation);
 }
 
-static const char *page(struct cx *cx, const char *model, bool assembly, bool cuda,
+static const char *page(struct cx *cx, const struct plan *plan, bool assembly, bool cuda,
                         const struct output_file *files, int count)
 {
+    const char *model = plan->model;
     const struct target *target = target_of(cx);
     struct text text = text_new(&cx->arena);
 
@@ -326,7 +339,7 @@ static const char *page(struct cx *cx, const char *model, bool assembly, bool cu
                 "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
                 model);
     if (cuda)
-        print_cuda_commands(cx, &text, files, count);
+        print_cuda_commands(cx, &text, plan->program->settings.flushes, files, count);
     else
         print_commands(cx, &text, assembly, files, count);
     text_printf(
@@ -386,7 +399,7 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
     for (int i = 0; i < *count && arduino; i++)
         if (!text_ends_with(all[i].path, ".ino"))
             all[i].path = arena_format(&cx->arena, "src/%s", all[i].path);
-    readme = arduino ? library_page(cx, model) : page(cx, model, assembly, parts != 0, all, *count);
+    readme = arduino ? library_page(cx, model) : page(cx, plan, assembly, parts != 0, all, *count);
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)

@@ -396,7 +396,8 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     plan->program = program;
     plan->backend = program->settings.backend;
     plan->templates.backend = plan->backend;
-    plan->align = cx->options && cx->options->target ? cx->options->target->align : plan->backend->align;
+    plan->align = cx->options && cx->options->target && !plan->backend->apart ? cx->options->target->align
+                                                                              : plan->backend->align;
     plan->model = program->tree->name;
     root->name = "";
     root->root = program->tree->root;

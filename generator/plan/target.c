@@ -88,6 +88,19 @@ static const struct chip {
 };
 enum { CHIPS = sizeof chips / sizeof *chips };
 
+/* What the programming guide has of each compute capability from 8.0 on, which kernels need. */
+static const struct gpu gpus[] = {
+    {"sm_80", "Ampere: A100, A30", 2048, 32, 164 * KB, 163 * KB},
+    {"sm_86", "Ampere: A40, A10, RTX 30", 1536, 16, 100 * KB, 99 * KB},
+    {"sm_87", "Ampere: Jetson Orin", 1536, 16, 164 * KB, 163 * KB},
+    {"sm_89", "Ada: L40, L4, RTX 40", 1536, 24, 100 * KB, 99 * KB},
+    {"sm_90", "Hopper: H100, H200, GH200", 2048, 32, 228 * KB, 227 * KB},
+    {"sm_100", "Blackwell: B200, GB200", 2048, 32, 228 * KB, 227 * KB},
+    {"sm_103", "Blackwell: B300, GB300", 2048, 32, 228 * KB, 227 * KB},
+    {"sm_120", "Blackwell: RTX PRO 6000, RTX 50", 1536, 24, 100 * KB, 99 * KB},
+};
+enum { GPUS = sizeof gpus / sizeof *gpus };
+
 static const struct target hosted = {
     .name = "hosted",
     .what = "an operating system: malloc, files, threads",
@@ -112,13 +125,25 @@ bool target_sets_align(const struct target *target)
 
 const char *const *target_names(struct cx *cx, int *count)
 {
-    const char **names = ARENA_ARRAY(&cx->arena, CHIPS + 1, const char *);
+    const char **names = NULL;
 
-    names[0] = hosted.name;
+    *count = 0;
+    ARENA_PUSH(&cx->arena, names, *count, hosted.name);
     for (int i = 0; i < CHIPS; i++)
-        names[i + 1] = chips[i].name;
-    *count = CHIPS + 1;
+        ARENA_PUSH(&cx->arena, names, *count, chips[i].name);
+    for (int i = 0; i < GPUS; i++)
+        ARENA_PUSH(&cx->arena, names, *count, gpus[i].name);
     return names;
+}
+
+/* "sm_80, sm_86, ..." */
+static const char *gpu_names(struct cx *cx)
+{
+    struct text text = text_new(&cx->arena);
+
+    for (int i = 0; i < GPUS; i++)
+        text_printf(&text, "%s%s", i ? ", " : "", gpus[i].name);
+    return text.data;
 }
 
 static bool unknown_target(struct cx *cx, const char *name)
@@ -127,11 +152,10 @@ static bool unknown_target(struct cx *cx, const char *name)
     const char *const *names = target_names(cx, &count);
 
     diag_error(cx, nowhere, "there is no target '%s'", name);
-    if (strncmp(name, "sm_", 3) == 0)
-        diag_hint(
-            cx,
-            "kernels are the same for every GPU: -arch of nvcc, or CMAKE_CUDA_ARCHITECTURES, say for which they "
-            "are compiled");
+    if (strncmp(name, "sm_", 3) == 0) {
+        diag_hint(cx, "GPUs are %s; kernels need a compute capability of 8.0", gpu_names(cx));
+        return false;
+    }
     diag_hint_nearest(cx, name, names, count);
     diag_hint(cx, "'modc help targets' lists them; an own one is written as ram=64K,flash=256K,hosted=no");
     return false;
@@ -155,6 +179,12 @@ static bool take_name(struct cx *cx, struct target *target, const char *name)
         };
         return true;
     }
+    for (int i = 0; i < GPUS; i++)
+        if (strcmp(gpus[i].name, name) == 0) {
+            target->what = gpus[i].what;
+            target->gpu = &gpus[i];
+            return true;
+        }
     return unknown_target(cx, name);
 }
 
@@ -186,6 +216,14 @@ static bool take_setting(struct cx *cx, struct target *target, const char *key, 
 {
     static const char *const keys[] = {"ram", "flash", "hosted", "align"};
 
+    if (target->gpu) {
+        if (strcmp(key, "memory") == 0)
+            return read_bytes(value, &target->memory) ||
+                   bad_setting(cx, key, value, "it takes bytes, or as many as 64K, 2M or 1G");
+        diag_error(cx, nowhere, "--target: %s is a GPU, which has no '%s'", target->gpu->name, key);
+        diag_hint(cx, "behind its name stands how much memory it has: %s,memory=24G", target->gpu->name);
+        return false;
+    }
     if (strcmp(key, "ram") == 0 || strcmp(key, "flash") == 0)
         return read_bytes(value, key[0] == 'r' ? &target->ram : &target->flash) ||
                bad_setting(cx, key, value, "it takes bytes, or as many as 64K, 2M or 1G");
@@ -275,4 +313,13 @@ void target_print_all(struct text *text)
         "system is left out.\n\nCompilers:\n\n");
     for (int i = 0; i < CORE_COUNT; i++)
         text_printf(text, "  %-12s  %s %s\n", cores[i].name, cores[i].compiler, cores[i].flags);
+    text_add(
+        text,
+        "\nGPUs, for models on cuda: nvcc compiles kernels for this one, and a summary says what it has for them.\n"
+        "sm_90,memory=80G refuses a model that needs more memory.\n\n");
+    text_printf(text, "  %-14s %7s %7s %7s  %s\n", "name", "threads", "blocks", "shared",
+                "of a multiprocessor");
+    for (int i = 0; i < GPUS; i++)
+        text_printf(text, "  %-14s %7d %7d %7s  %s\n", gpus[i].name, gpus[i].threads, gpus[i].blocks,
+                    text_bytes(text->arena, gpus[i].shared), gpus[i].what);
 }

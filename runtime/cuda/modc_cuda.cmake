@@ -3,13 +3,15 @@
 #
 #   modc_enable_cuda()        the language that kernels are compiled as: CUDA, by a compiler that is found here if the project
 #                             names none. Not needed where project() has it
-#   modc_target_cuda(TARGET)  the .cu files of a target are compiled as those of models are, and it is linked with
-#                             modc::cuda, the part of the runtime that models on CUDA have; for kernels of the user too
+#   modc_target_cuda(TARGET [NUMBER])
+#                             the .cu files of a target are compiled as those of models are, and it is linked with
+#                             modc::cuda, the part of the runtime that models on CUDA have; for kernels of the user too.
+#                             NUMBER: for this architecture alone, 90 of sm_90
 #   MODC_CUDA_EMULATE         ON: everything is for this processor, with a stand-in for a GPU, and cuda_runtime.h is the
 #                             stand-in's; kernels are C++. check: it looks at what kernels do with memory
 #
-# Kernels are compiled for CMAKE_CUDA_ARCHITECTURES, as far as they are not too old. Who links a model needs neither language
-# in his own folder.
+# Kernels are compiled for CMAKE_CUDA_ARCHITECTURES, as far as they are not too old, where no NUMBER says another. Who links a model needs
+# neither language in his own folder.
 cmake_minimum_required(VERSION 3.20)
 include_guard(GLOBAL)
 
@@ -130,4 +132,11 @@ function(modc_target_cuda target)
     endif()
     modc_cuda_kernels(${target})
     target_link_libraries(${target} PUBLIC modc::cuda)
+    if(ARGN AND NOT MODC_CUDA_EMULATE)
+        set_property(TARGET ${target} PROPERTY CUDA_ARCHITECTURES ${ARGN})
+        get_target_property(shared modc_cuda CUDA_ARCHITECTURES) # with others, and has to run there, too
+        if(NOT shared MATCHES "(^|;)${ARGN}(-real)?(;|$)")
+            set_property(TARGET modc_cuda APPEND PROPERTY CUDA_ARCHITECTURES ${ARGN}-real)
+        endif()
+    endif()
 endfunction()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cuda_build.sh - examples/cuda_service by nvcc, with modc as it is installed: it answers as with the stand-in, or says that there is
 # no GPU. Its folder enables the language CUDA; another, with two variants out of a bundle, is linked by C. A third asks in its spec for a
-# flag of nvcc, then no longer.
+# flag of nvcc, then no longer, and is for another GPU than the project.
 #
 #     CC=cc tests/support/cuda_build.sh CMAKE PREFIX WORK NVCC     from the root of the repository
 set -euo pipefail
@@ -73,9 +73,13 @@ cmake_minimum_required(VERSION 3.20)
 project(flushing C)
 find_package(modc REQUIRED)
 modc_enable_cuda()
-modc_add_model(net SPEC net.yaml DEVICE cuda SHARED)
+modc_add_model(net SPEC net.yaml DEVICE cuda SHARED OPTIONS --target sm_87)
 END
-built .
+built . -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+grep ' -o [^ ]*/net[.]cu[.]o' build/compile_commands.json >"$work/words"
+grep -q 'code=.*sm_87' "$work/words"
+if grep 'sm_90' "$work/words"; then exit 1; fi
+grep 'modc_cuda_kernels[.]cu[.]o' build/compile_commands.json | grep 'sm_90' | grep -q 'sm_87'
 grep -qx -e -ftz=true build/net.modc/net.nvcc
 sed -i 's/flush$/keep/' net.yaml
 built .

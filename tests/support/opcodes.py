@@ -18,6 +18,7 @@ import tempfile
 ABOUT = {
     "backward/adjoint_product.c": ("VIEW", "the gradient of a transposed weight is made transposed"),
     "backward/backward.c": ("CALL COMMIT CONST EXTERN FENCE INPUT MAP TENSOR VIEW WRITE YIELD", "where gradients begin and end; kept copies"),
+    "commands/launches.c": ("CALL", "a region's kernels count for each call"),
     "commands/summary.c": ("CALL TENSOR", "a region's numbers count for each call; which parameters are read"),
     "emit/emit_entry.c": ("CALL", "what an entry needs of its sizes its regions need"),
     "emit/emit_function.c": ("CALL CHECK EXTERN FENCE UPDATE", "steps that are no call of a kernel are printed here"),

@@ -250,6 +250,8 @@ static void test_targets(void **state)
         {"ram=64K,hosted=no", 65536, 0, 8, 4, false},
         {"hosted=no,align=64,flash=1G", 0, 1 << 30, 64, 4, false},
         {"esp32,hosted=yes", 327680, 4194304, 8, 4, true},
+        {"sm_90", 0, 0, 64, sizeof(void *), true},
+        {"sm_86,memory=24G", 0, 0, 64, sizeof(void *), true},
     };
     static const char *const wrong[] = {"",
                                         ",",
@@ -270,7 +272,15 @@ static void test_targets(void **state)
                                         "hosted=true",
                                         "=3",
                                         "hosted=no,",
-                                        "ram=1K,,flash=2K"};
+                                        "ram=1K,,flash=2K",
+                                        "sm_75",
+                                        "sm_9",
+                                        "sm_90a",
+                                        "sm_90,ram=1G",
+                                        "sm_90,hosted=no",
+                                        "sm_90,memory=0",
+                                        "memory=1G",
+                                        "stm32f411,memory=1G"};
     struct options options = {0};
     struct cx cx = {.options = &options};
 

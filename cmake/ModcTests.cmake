@@ -1,7 +1,8 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, cuda, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
 # --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, python, examples, bench, long,
-# or, with -DMODC_SOAK=ON, soak: the searches of the other labels for hours (ctest -L soak).
+# or, with -DMODC_SOAK=ON, soak: the searches of the other labels for hours (ctest -L soak); with -DMODC_GPU=ON, gpu: what the label
+# cuda does on the stand-in, by nvcc on a GPU (ctest -L gpu), of every so many specs (-DMODC_GPU_EVERY=10). Skipped where that is missing.
 
 include(CheckCSourceCompiles)
 include(CheckCSourceRuns)
@@ -407,6 +408,48 @@ function(modc_cuda_vector_tests label emulate every parts)
         set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
         modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -Wall -Wextra -Werror"
                       "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}" "CXXFLAGS=-O1 -Wall -Wextra -Werror")
+    endforeach()
+endfunction()
+
+# modc_gpu_test(NAME COMMAND...): with modc's own nvcc, if that is all there is.
+function(modc_gpu_test name)
+    modc_test(gpu_${name} gpu ${ARGN})
+    set_tests_properties(gpu_${name} PROPERTIES TIMEOUT 3600 SKIP_RETURN_CODE 77 PROCESSORS 2)
+    modc_compiles(gpu_${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1")
+    if(MODC_NVCC)
+        set_property(TEST gpu_${name} APPEND PROPERTY ENVIRONMENT "NVCC=${MODC_NVCC}")
+    endif()
+endfunction()
+
+# The label gpu: the vectors, the optimisers, calls from C, programs under compute-sanitizer; and, without a GPU, that these tests see
+# what they are for.
+function(modc_gpu_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    if(TARGET modc_cuda_host AND MODC_CXX)
+        modc_test(cuda_gpu_tests cuda tests/support/gpu_tests.sh $<TARGET_FILE:modc> $<TARGET_FILE:modc_cuda_host>
+                  ${CMAKE_CURRENT_BINARY_DIR}/cuda_gpu_tests ${MODC_PYTHON})
+        modc_compiles(cuda_gpu_tests ${CMAKE_C_COMPILER})
+    endif()
+    if(NOT MODC_GPU)
+        return()
+    endif()
+    set(programs ${CMAKE_CURRENT_BINARY_DIR}/programs/gpu)
+    set(parts 8)
+    foreach(part RANGE 1 ${parts})
+        math(EXPR part "${part} - 1")
+        modc_gpu_test(vectors_${part} ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --gpu --jobs 2
+                      --part ${part}/${parts} --every ${MODC_GPU_EVERY} --keep ${programs})
+    endforeach()
+    modc_gpu_test(training ${MODC_PYTHON} tests/oracle/cuda_training.py --modc $<TARGET_FILE:modc> --gpu --jobs 2
+                  --every ${MODC_GPU_EVERY} --work ${CMAKE_CURRENT_BINARY_DIR}/gpu_training)
+    modc_gpu_test(calls ${MODC_PYTHON} tests/oracle/gpu.py --modc $<TARGET_FILE:modc> -- tests/support/api.sh $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/api/gpu_calls tests/api/cuda_failing.c "tests/specs/trained.yaml --device cuda")
+    math(EXPR every "${MODC_GPU_EVERY} * 8") # a tool takes many times as long as a program
+    foreach(tool memcheck racecheck initcheck synccheck)
+        modc_gpu_test(${tool} ${MODC_PYTHON} tests/oracle/gpu_sanitize.py --modc $<TARGET_FILE:modc> --tool ${tool} --jobs 2
+                      --every ${every} --keep ${programs})
     endforeach()
 endfunction()
 

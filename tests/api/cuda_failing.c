@@ -1,6 +1,6 @@
 /* cuda_failing.c - calls of CUDA fail, one in a run (CUDA_HOST_FAIL): whatever it is, the function that made it returns MODC_GPU or
  * MODC_MEMORY, what there is can be destroyed, and all of it begun anew gives the numbers of a run in which nothing fails. Where a kernel
- * fails while it runs (CUDA_HOST_FAIL_LAUNCH) nothing can begin anew. Status 3 tells the runner that something did fail. */
+ * fails while it runs (CUDA_HOST_FAIL_LAUNCH) nothing can begin anew. On a GPU nothing fails, and both runs are one. Status 3 tells the runner that something did fail. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <string.h>
@@ -89,8 +89,10 @@ int main(void)
     CHECK(status == MODC_OK || status == MODC_GPU || status == MODC_MEMORY);
     if (status != MODC_OK && getenv("CUDA_HOST_FAIL_LAUNCH") != NULL)
         return 3;
+#ifdef CUDA_HOST_ERRORS /* a call of the stand-in fails by its number */
     cuda_host_fail(0, cudaSuccess);
     cuda_host_fail_launch(0, cudaSuccess);
+#endif
     CHECK_OK(run_once(&again));
     CHECK(status != MODC_OK ||
           (again.loss == first.loss && !memcmp(again.output, first.output, sizeof again.output)));

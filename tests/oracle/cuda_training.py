@@ -2,17 +2,21 @@
 all parameters; and again with threads in another order: the same bits. Needs nothing but Python.
 
     python3 tests/oracle/cuda_training.py --modc build/modc --work DIR [--every 6]
+    python3 tests/oracle/cuda_training.py --modc build/modc --work DIR --gpu     # by nvcc; 77 (skipped) where it or a GPU is missing
 
 One model has an entry of a line for each of some optimisers would have to train apart; so a model for each, in one dtype by turns.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import archives
 import compare
+import gpu
 import modc_run
 import safetensors_io
 
@@ -49,36 +53,58 @@ def run(modc, spec, folder, name, *options, seed="0"):
     return None, {**safetensors_io.read(files["outputs"])[0], **safetensors_io.read(files["state"])[0]}
 
 
+def compared(modc, folder, number, optimizer, more, cuda):
+    """One line of what came out, and whether it is good."""
+    dtype = "float64" if number % 4 == 3 else "float32"
+    spec = folder / f"net_{number}.yaml"
+    spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, more=more))
+    fault, expected = run(modc, spec, folder, f"cpu_{number}")
+    options = "--device", "cuda", "--keep", str(folder / f"net_{number}"), *cuda
+    if not fault:
+        fault, found = run(modc, spec, folder, f"cuda_{number}", *options)
+    if not fault:
+        fault, again = run(modc, spec, folder, f"again_{number}", *options, seed="7")
+    if not fault and again != found:
+        fault = "a second run gives other bits"
+    if not fault:
+        report, good = compare.compare(expected, found, 1e-4 if dtype == "float32" else 1e-9)
+        fault = None if good else "\n".join(report)
+    return f"{optimizer}{more.rstrip()}, {dtype}: {fault or 'ok'}", fault is None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modc", default="build/modc")
     parser.add_argument("--work", required=True)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="nothing starts later")
     args = parser.parse_args()
     modc = modc_run.command_of(args.modc)
     folder = pathlib.Path(args.work).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     lines = (archives.ROOT / "tests/optim/cases.txt").read_text().splitlines()
     optimizers = [line for line in lines if line and not line.startswith("#")]
-    failed = 0
-    for i, optimizer in list(enumerate(optimizers))[::args.every]:
-        dtype = "float64" if i % 4 == 3 else "float32"
-        spec = folder / f"net_{i}.yaml"
-        spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, more=MORE[i // args.every % len(MORE)]))
-        fault, expected = run(modc, spec, folder, "cpu")
-        emulated = "--device", "cuda", "--emulate=check", "--keep", str(folder / f"net_{i}")
-        if not fault:
-            fault, found = run(modc, spec, folder, "cuda", *emulated)
-        if not fault:
-            fault, again = run(modc, spec, folder, "again", *emulated, seed="7")
-        if not fault and again != found:
-            fault = "another order of threads gives other bits"
-        if not fault:
-            report, good = compare.compare(expected, found, 1e-4 if dtype == "float32" else 1e-9)
-            fault = None if good else "\n".join(report)
-        print(f"{optimizer}{MORE[i // args.every % len(MORE)].rstrip()}, {dtype}: {fault or 'ok'}", flush=True)
-        failed += fault is not None
-    return 1 if failed else 0
+    if args.gpu and gpu.is_missing(modc):
+        return 77
+    cases, end = list(enumerate(optimizers))[::args.every], time.monotonic() + args.seconds
+    failed = done = 0
+
+    def run_case(case):
+        number, optimizer = case
+        if time.monotonic() < end:
+            return compared(modc, folder, number, optimizer, MORE[number // args.every % len(MORE)],
+                            [] if args.gpu else ["--emulate=check"])
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for line, good in filter(None, pool.map(run_case, cases)):
+            print(line, flush=True)
+            failed += not good
+            done += 1
+    print(f"{done} optimisers, {failed} failed" + (f"; no time for {len(cases) - done} more" if done < len(cases) else ""))
+    return 1 if failed or done == 0 else 0
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
     python3 tests/oracle/vectors.py --modc build/modc [NAME...]     # names may have * and ?
     python3 tests/oracle/vectors.py --modc build/modc --keep /tmp/programs      # compiles what changed
     python3 tests/oracle/vectors.py --modc build/modc --emulate plain --part 3/8 --every 4    # on cuda, some of the specs
+    python3 tests/oracle/vectors.py --modc build/modc --gpu --every 4 --keep /tmp/programs    # the same by nvcc, on a GPU
 
 On cuda all cases are the same, but those that force an algorithm of a processor; what is not computed there yet is listed in
 tests/vectors/cuda_refused.txt, has to be refused, and no other case may be. --emulate check: kernels are looked at while they run, in one
-case of each spec.
+case of each spec. --gpu: 77 (skipped) where nvcc or a GPU is missing.
 """
 import argparse
 import concurrent.futures
@@ -16,8 +17,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import archives
+import gpu
 import modc_run
 
 ROOT = archives.ROOT
@@ -25,7 +28,7 @@ ROOT = archives.ROOT
 
 def program(spec, options):
     """A name for the program of a case: by what changes the emitted text, not by what it is run on."""
-    parts = [spec, os.environ.get("CC", ""), os.environ.get("CFLAGS", "")]
+    parts = [spec, *(os.environ.get(name, "") for name in ("CC", "CFLAGS", "NVCC", "NVCCFLAGS"))]
     for option, value in zip(options, options[1:]):
         parts += [option, value] if option in ("--set", "--dtype", "--plan", "--device") else []
     parts += [option for option in ("--backward", "--dispatch") if option in options]
@@ -81,13 +84,13 @@ def on_cuda(lines, emulate, part, every):
     return [line for spec in chosen for line in (spec[:1] if emulate == "check" else spec)]
 
 
-def run(modc, line, timeout, keep, dispatch, emulate, refused):
-    """(name, None or what went wrong)"""
+def run(modc, line, timeout, keep, dispatch, cuda, refused):
+    """(name, None or what went wrong). cuda: the options of that device, or none."""
     name, spec, *options = line.split()
-    if emulate and name in refused:
+    if name in refused:
         return name, is_refused(modc, spec, options, refused[name])
     options += ["--dispatch", dispatch] if dispatch else []
-    options += ["--device", "cuda", f"--emulate={emulate}"] if emulate else []
+    options += cuda
     fault = reaches(modc, spec, options) if "--plan" in options else None
     if fault:
         return name, fault
@@ -97,6 +100,14 @@ def run(modc, line, timeout, keep, dispatch, emulate, refused):
     return name, modc_run.check(modc, spec, options, state if state.exists() else None, timeout, ROOT)
 
 
+def groups(lines, jobs):
+    """Cases of one spec behind each other, since they may share a program; each alone where nobody is beside."""
+    by_spec = {}
+    for line in lines:
+        by_spec.setdefault(line.split()[1] if jobs > 1 else line, []).append(line)
+    return list(by_spec.values())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
@@ -104,8 +115,10 @@ def main():
     parser.add_argument("--keep", help="folder for the compiled programs; cases that share one compile it once")
     parser.add_argument("--dispatch", help="the instruction set to run on, of those of modc run --dispatch")
     parser.add_argument("--emulate", choices=["plain", "check"], help="on cuda, emulated")
-    parser.add_argument("--part", default="0/1", help="with --emulate")
-    parser.add_argument("--every", type=int, default=1, help="with --emulate")
+    parser.add_argument("--gpu", action="store_true", help="on cuda, on a GPU")
+    parser.add_argument("--part", default="0/1", help="with --emulate and --gpu")
+    parser.add_argument("--every", type=int, default=1, help="with --emulate and --gpu")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no case starts later")
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -115,20 +128,29 @@ def main():
     lines = list(archives.table().values())
     if args.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.split()[0], name) for name in args.names)]
-    if args.emulate:
+    cuda = ["--device", "cuda"] if args.emulate or args.gpu else []
+    cuda += [f"--emulate={args.emulate}"] if args.emulate else []
+    if cuda:
         lines = on_cuda(lines, args.emulate, args.part, args.every)
     if modc is None or not lines:
         print("no such case" if modc else f"there is no {args.modc}", file=sys.stderr)
         return 2
-    failed = 0
+    if args.gpu and gpu.is_missing(modc):
+        return 77
+    failed = done = 0
+    refused, end = refused_cases() if cuda else {}, time.monotonic() + args.seconds
+
+    def run_group(group):
+        return [run(modc, line, args.timeout, args.keep, args.dispatch, cuda, refused) for line in group if time.monotonic() < end]
+
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        refused = refused_cases() if args.emulate else {}
-        for name, fault in pool.map(
-                lambda line: run(modc, line, args.timeout, args.keep, args.dispatch, args.emulate, refused), lines):
-            print(f"{name}: {fault or 'ok'}", flush=True)
-            failed += fault is not None
-    print(f"{len(lines)} cases, {failed} failed")
-    return 1 if failed else 0
+        for results in pool.map(run_group, groups(lines, args.jobs if args.keep else 1)):
+            for name, fault in results:
+                print(f"{name}: {fault or 'ok'}", flush=True)
+                failed += fault is not None
+                done += 1
+    print(f"{done} cases, {failed} failed" + (f"; no time for {len(lines) - done} more" if done < len(lines) else ""))
+    return 1 if failed or done == 0 else 0
 
 
 if __name__ == "__main__":

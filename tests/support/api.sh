@@ -5,7 +5,7 @@
 #
 # A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
 # gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made. FLAGS_NAME are flags of
-# the model NAME alone, FLAGS_program those of the program. Models on cuda run on the stand-in for a GPU.
+# the model NAME alone, FLAGS_program those of the program. Models on cuda run on the stand-in for a GPU, or with NVCC=nvcc on a GPU.
 set -euo pipefail
 
 modc=$1 work=$2 program=$3
@@ -32,7 +32,13 @@ flags_of() {
 }
 
 models=() runtime=()
-if compgen -G "$work/*.cu" >/dev/null; then
+if compgen -G "$work/*.cu" >/dev/null && [ -n "${NVCC:-}" ]; then
+    for source in "$work"/*.cu runtime/cuda/*.cu runtime/cuda/*.c; do
+        # shellcheck disable=SC2086
+        $NVCC ${NVCCFLAGS--O1 -arch=native} -I"$work" -Iruntime -c -o "$work/${source##*/}.o" "$source"
+        runtime+=("$work/${source##*/}.o")
+    done
+elif compgen -G "$work/*.cu" >/dev/null; then
     c="$c -Iruntime/cuda_host"
     for source in "$work"/*.cu runtime/cuda/*.cu runtime/cuda/*.c runtime/cuda_host/*.c; do
         case $source in
@@ -54,8 +60,9 @@ if [ -n "$shared" ]; then
     ${CC:-cc} ${FLAGS:-} -shared -o "$work/models.so" "${models[@]}" "${runtime[@]}" -lm
     models=()
 fi
-link=${CC:-cc}
-case $program in
+link=${NVCC:-${CC:-cc}}
+case ${NVCC:+nvcc }$program in
+nvcc*.c) $NVCC ${FLAGS_program:-} -D_POSIX_C_SOURCE=200809L -I"$work" -Iruntime -Itests/api -c -o "$work/program.o" "$program" ;;
 *.cc) link=${CXX:-g++} && ${CXX:-g++} -std=c++17 -O1 ${FLAGS:-} $warnings -I"$work" -Iruntime -c -o "$work/program.o" "$program" ;;
 *) $c ${FLAGS_program:-} -D_POSIX_C_SOURCE=200809L -c -o "$work/program.o" "$program" ;;
 esac

@@ -47,8 +47,10 @@ static const char text[] =
 static void kernels_are_read(void **state)
 {
     static const struct launch expected[] = {
-        {"rows", 128, 4 * (32 * 6 + 2 * 32) + 8, true}, {"plain", 256, 0, true},
-        {"aligned", 64, 16 + 8 + 16 + 4096, true},      {"late", 32, 0, false},
+        {"rows", 128, 4 * (32 * 6 + 2 * 32) + 8, true},
+        {"plain", 256, 0, true},
+        {"aligned", 64, 16 + 8 + 16 + 4096, true},
+        {"late", 32, 0, false},
         {"strange", 32, 0, false},
     };
     struct cx cx = {0};

@@ -104,15 +104,15 @@ static bool read_product(struct reader *r, int64_t *value)
     if (!read_factor(r, value))
         return false;
     while (is(r, "*") || is(r, "/") || is(r, "%")) {
-        const char operator = r->token[0];
+        const char operator= r->token[0];
         int64_t other;
 
         next(r);
-        if (!read_factor(r, &other) || (operator != '*' && other == 0) ||
-            (operator == '*' && __builtin_mul_overflow(*value, other, value)))
+        if (!read_factor(r, &other) || (operator!= '*' && other == 0) ||
+            (operator== '*' && __builtin_mul_overflow(*value, other, value)))
             return false;
-        if (operator != '*')
-            *value = operator == '/' ? *value / other : *value % other;
+        if (operator!= '*')
+            *value = operator== '/' ? *value / other : * value % other;
     }
     return true;
 }

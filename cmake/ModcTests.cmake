@@ -431,6 +431,8 @@ function(modc_gpu_tests)
         modc_test(cuda_gpu_tests cuda tests/support/gpu_tests.sh $<TARGET_FILE:modc> $<TARGET_FILE:modc_cuda_host>
                   ${CMAKE_CURRENT_BINARY_DIR}/cuda_gpu_tests ${MODC_PYTHON})
         modc_compiles(cuda_gpu_tests ${CMAKE_C_COMPILER})
+        modc_soak_test(cuda_gpu_tests tests/support/gpu_tests.sh $<TARGET_FILE:modc> $<TARGET_FILE:modc_cuda_host>
+                       ${CMAKE_CURRENT_BINARY_DIR}/soak_gpu_tests ${MODC_PYTHON} all)
     endif()
     if(NOT MODC_GPU)
         return()

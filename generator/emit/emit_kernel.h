@@ -4,7 +4,8 @@
  *     static MODC_KERNEL void NAME(OUT *y, const IN0 *x0, const IN1 *x1, ... , int size, ...)
  * whose pointers point at the first element of each view (the caller adds offsets), and whose `int` parameters are the
  * model's sizes that occur in dims, strides and DIM nodes, in the order of the spec. Equal texts mean equal kernels. On a GPU it is
- *     static __global__ void __launch_bounds__(256) NAME(... the same ...) */
+ *     static __global__ void __launch_bounds__(256, 1) NAME(... the same ...)
+ * where the 1 lets it have the registers that it needs: else nvcc may spill some so that more blocks run at once. */
 #ifndef MODC_EMIT_KERNEL_H
 #define MODC_EMIT_KERNEL_H
 

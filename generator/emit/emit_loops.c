@@ -214,7 +214,7 @@ static int block_threads(const struct loops *k)
 static const char *kernel_head(const struct loops *k)
 {
     if (k->scene->device == DEVICE_CUDA)
-        return arena_format(k->arena, "static __global__ void __launch_bounds__(%d)", block_threads(k));
+        return arena_format(k->arena, "static __global__ void __launch_bounds__(%d, 1)", block_threads(k));
     return k->core ? "MODC_INLINE void" : "static MODC_KERNEL void";
 }
 

@@ -248,8 +248,8 @@ static void print_cuda_kernel(struct printer *p, const struct nest_scene *scene,
                     scalar->name, number++);
     }
     text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
-    emit_line(out, arena_format(arena, "static __global__ void __launch_bounds__(%d) %s(%s)", THREADS, name,
-                                head.data));
+    emit_line(out, arena_format(arena, "static __global__ void __launch_bounds__(%d, 1) %s(%s)", THREADS,
+                                name, head.data));
     assert(number <= MODC_LEFT_OUT);
     if (!scalars.data && !p->fused)
         text_add(&scalars, "    (void)scalars;\n");

@@ -987,7 +987,7 @@ static void print_cuda_wrapper(const struct rendering *r, struct text *out, cons
     const int slices = kernel->split.slices, threads = slices < THREADS ? slices : THREADS;
     const char *stream = size_name(cx, r->tree, "stream");
 
-    text_printf(out, "static __global__ void __launch_bounds__(%d) %s(%s)\n{\n", threads, kernel->name,
+    text_printf(out, "static __global__ void __launch_bounds__(%d, 1) %s(%s)\n{\n", threads, kernel->name,
                 parameters);
     if (kernel->guarded)
         text_printf(out, "    if (modc_faulty(%s))\n        return;\n", size_name(cx, r->tree, "fault"));

@@ -38,7 +38,7 @@ MODC_DEVICE T_real T_NAME_sum(T_real x)
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(T_NAME_threads)
+static __global__ void __launch_bounds__(T_NAME_threads, 1)
     T_NAME(T_PARAMETERS)
 {
     __shared__ T_real keys[32][33], queries[T_NAME_block][32];

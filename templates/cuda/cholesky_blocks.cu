@@ -1,7 +1,7 @@
 /* L, y (T_batch, T_n, T_n), of matrices x = L . L^T, which are read on and below the diagonal. A block a matrix, column by column, a
  * thread a row of it. Fits: contiguous values; all may be sizes. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     __shared__ T_real diagonal;
 

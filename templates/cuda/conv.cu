@@ -7,7 +7,7 @@
  * always; T_n, T_h, T_w, T_oh, T_ow may be sizes. Depthwise too, where T_c and T_oc are 1. Outputs are counted without a sign: a
  * step behind the last one fits, too. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const unsigned outputs = T_n * T_oh * T_ow * T_channels;
 

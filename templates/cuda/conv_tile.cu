@@ -7,7 +7,7 @@
  * T_pieced: the taps are dealt out to T_pieces blocks, which leave their sums (T_pieces, pixels, channels) in v; a second
  * launch `adds` them in their order. Fits: always, and pays where channels are many. */
 T_COMMENT
-static __global__ void __launch_bounds__(T_threads) T_NAME(T_PARAMETERS T_MORE(T_pieced, const bool adds))
+static __global__ void __launch_bounds__(T_threads, 1) T_NAME(T_PARAMETERS T_MORE(T_pieced, const bool adds))
 {
     __shared__ __align__(16) T_real a[2][16][T_tm + 4], b[2][16][T_tn + 4];
     const int taps = T_kh * T_kw * T_c, steps = (taps + 15) / 16, pixels = T_n * T_oh * T_ow;

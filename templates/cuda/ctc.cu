@@ -19,7 +19,7 @@ MODC_DEVICE T_real T_NAME_sum(const T_real a, const T_real b, const T_real c)
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(128) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(128, 1) T_NAME(T_PARAMETERS)
 {
     const T_real none = -T_V(inf)();
     const int thread = (int)threadIdx.x;

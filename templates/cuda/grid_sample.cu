@@ -124,7 +124,7 @@ MODC_DEVICE void T_NAME_place(int *at, T_real (*weights)[T_all], const T_of_p *r
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
 #if T_deep
     const T_index plane = T_IF(T_wide, (int64_t)T_d, T_d) * T_h * T_w;

@@ -4,7 +4,7 @@
  * T_each of its values a lane in registers: they are read once. Fits: rows are contiguous, T_ldx apart, those of y T_ldy, of at most
  * 32 * T_each values; T_m and T_k may be sizes. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const int lane = (int)threadIdx.x % 32;
 

@@ -2,7 +2,7 @@
  * pivots. A block a matrix: the first warp looks for the largest pivot of a column, then its row is taken from all that are left. v:
  * T_n * T_n elements for each of at most T_blocks blocks. Fits: contiguous values; all may be sizes. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const int thread = (int)threadIdx.x, ldy = T_k + 1;
     T_real *const a = v + (int64_t)blockIdx.x * (T_n * T_n);

@@ -4,7 +4,7 @@
  * rows, whose tiles would leave most of the device idle. Where what lies: see matmul_plain.cu. Fits: floats; fast where T_xk and
  * T_wk are 1. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(T_m, T_each);
 

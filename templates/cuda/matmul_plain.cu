@@ -5,7 +5,7 @@
  * T_batched: how many axes of batches there are. Fits: always; all of them may be sizes, which is why places are counted without a
  * sign: a step behind the last one still fits. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const unsigned places = (unsigned)(T_total * T_n);
 

@@ -5,7 +5,7 @@
  * behind which nobody reads the page that is filled next. T_along_m, T_along_n: neighbours of x lie along its rows, those of w along
  * its columns, and so neighbouring threads read them. Where what lies: see matmul_plain.cu. Fits: floats. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     __shared__ __align__(16) T_real a[2][16][64 + 4], b[2][16][64 + 4];
     const int thread = (int)threadIdx.x, down = thread / 16 * 4, over = thread % 16 * 4;

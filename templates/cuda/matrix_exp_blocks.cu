@@ -11,7 +11,7 @@ MODC_DEVICE T_real T_NAME_dot(const T_real *a, const T_real *b, const int n)
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     T_real *const scaled = v + (int64_t)blockIdx.x * (2 * T_n * T_n), *const product = scaled + T_n * T_n;
 

@@ -16,7 +16,7 @@ MODC_DEVICE T_boxes T_NAME_overlap(const T_of_x *const a, const T_of_x *const b)
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     int count = 0;
 

@@ -9,7 +9,7 @@
  * over the border. Fits: always; all but the window may be sizes. Outputs are counted without a sign:
  * a step behind the last one fits, too. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const unsigned outputs = T_n * T_c * T_oh * T_ow;
 

@@ -50,7 +50,7 @@ MODC_DEVICE const T_of_state *T_NAME_before(const T_of_y *y T_MORE(T_state, cons
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(T_NAME_threads)
+static __global__ void __launch_bounds__(T_NAME_threads, 1)
     T_NAME(T_PARAMETERS)
 {
     const int lane = (int)threadIdx.x % 8, group = (int)threadIdx.x / 8;

@@ -18,7 +18,7 @@ enum {
 };
 
 T_COMMENT
-static __global__ void __launch_bounds__(T_NAME_threads)
+static __global__ void __launch_bounds__(T_NAME_threads, 1)
     T_NAME(T_PARAMETERS)
 {
     __shared__ T_real cells[T_NAME_warps][T_rows][32];

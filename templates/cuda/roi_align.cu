@@ -101,7 +101,7 @@ MODC_DEVICE T_real T_NAME_part(const T_of_x *restrict plane, const T_of_p *restr
 }
 
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const int plane = T_h * T_w, parts = T_oh * T_ow;
 #if T_guarded

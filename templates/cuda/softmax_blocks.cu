@@ -3,7 +3,7 @@
  * As softmax_warps.cu computes it, a block a row, which it reads three times: from a cache the second and the third time. So the
  * exponentials are computed twice, and y need not hold them. Fits: rows as there, of any length. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     __shared__ T_real cells[8];
 

@@ -3,7 +3,7 @@
  * As softmax_warps.cu computes it, a thread a column: neighbouring threads read neighbours. The exponentials are computed twice, and
  * y need not hold them. T_safe: nothing but -inf becomes 0; T_empty: there is no output. Fits: contiguous values; all may be sizes. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     const unsigned columns = (unsigned)(T_m * T_n);
 

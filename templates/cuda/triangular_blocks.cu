@@ -2,7 +2,7 @@
  * the diagonal is 1. A block a matrix, row by row, each of which is taken from all that are left. Fits: contiguous values; all may be
  * sizes. */
 T_COMMENT
-static __global__ void __launch_bounds__(256) T_NAME(T_PARAMETERS)
+static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
     for (int b = (int)blockIdx.x; b < T_batch; b += (int)gridDim.x) {
         const T_real *const a = x + (int64_t)b * (T_n * T_n), *const given = e0 + (int64_t)b * (T_n * T_k);

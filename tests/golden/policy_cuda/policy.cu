@@ -8,10 +8,11 @@ MODC_KERNELS_BEGIN
 
 /* y (batch, 64) = x (batch, 4) . w (4, 64) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_0_linear(float *restrict y,
-                                                             const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) trunk_0_linear(float *restrict y,
+                                                                const float *restrict x,
+                                                                const float *restrict w,
+                                                                const float *restrict bias,
+                                                                int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -55,7 +56,7 @@ int policy_trunk_0_linear(void *stream, float *y, const float *x, const float *w
 
 /* y (batch, 64) = x (batch, 4) . w (4, 64) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_0_linear_act(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_0_linear_act(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 1);
@@ -101,7 +102,7 @@ int policy_trunk_0_linear_act(void *stream, float *y, const float *x, const floa
 /* y (batch, 64) = x (batch, 4) . w (4, 64) + bias;
  * then tanh(x0).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_0_linear_fused(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_0_linear_fused(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
@@ -147,7 +148,7 @@ int policy_trunk_0_linear_fused(void *stream, float *y, const float *x, const fl
 /* y (batch, 64) = x (batch, 4) . w (4, 64) + bias;
  * then tanh(x0).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_0_linear_fused_act(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_0_linear_fused_act(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 1);
@@ -191,7 +192,8 @@ int policy_trunk_0_linear_fused_act(void *stream, float *y, const float *x, cons
 }
 
 /* y (batch, 64) = tanh(x0) */
-static __global__ void __launch_bounds__(256) trunk_1_forward(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) trunk_1_forward(float *y, const float *x0,
+        int batch)
 {
     for (int i = MODC_THREAD(256); i < 64 * batch; i += MODC_THREADS(256))
         y[i] = modc_f32s_tanh(x0[i]);
@@ -204,10 +206,11 @@ int policy_trunk_1_forward(void *stream, float *y, const float *x0, int batch)
 
 /* y (batch, 64) = x (batch, 64) . w (64, 64) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_2_linear(float *restrict y,
-                                                             const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) trunk_2_linear(float *restrict y,
+                                                                const float *restrict x,
+                                                                const float *restrict w,
+                                                                const float *restrict bias,
+                                                                int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -251,7 +254,7 @@ int policy_trunk_2_linear(void *stream, float *y, const float *x, const float *w
 
 /* y (batch, 64) = x (batch, 64) . w (64, 64) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_2_linear_act(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_2_linear_act(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 1);
@@ -297,7 +300,7 @@ int policy_trunk_2_linear_act(void *stream, float *y, const float *x, const floa
 /* y (batch, 64) = x (batch, 64) . w (64, 64) + bias;
  * then tanh(x0).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_2_linear_fused(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_2_linear_fused(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
@@ -343,7 +346,7 @@ int policy_trunk_2_linear_fused(void *stream, float *y, const float *x, const fl
 /* y (batch, 64) = x (batch, 64) . w (64, 64) + bias;
  * then tanh(x0).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) trunk_2_linear_fused_act(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) trunk_2_linear_fused_act(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 1);
@@ -388,10 +391,10 @@ int policy_trunk_2_linear_fused_act(void *stream, float *y, const float *x, cons
 
 /* y (batch, 2) = x (batch, 64) . w (64, 2) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) actor_linear(float *restrict y,
-                                                           const float *restrict x,
-                                                           const float *restrict w,
-                                                           const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) actor_linear(float *restrict y,
+                                                              const float *restrict x,
+                                                              const float *restrict w,
+                                                              const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -435,7 +438,7 @@ int policy_actor_linear(void *stream, float *y, const float *x, const float *w, 
 
 /* y (batch, 2) = x (batch, 64) . w (64, 2) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) actor_linear_weight_bias(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) actor_linear_weight_bias(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 1);
@@ -480,10 +483,11 @@ int policy_actor_linear_weight_bias(void *stream, float *y, const float *x, cons
 
 /* y (batch, 1) = x (batch, 64) . w (64, 1) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) critic_linear(float *restrict y,
-                                                            const float *restrict x,
-                                                            const float *restrict w,
-                                                            const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) critic_linear(float *restrict y,
+                                                               const float *restrict x,
+                                                               const float *restrict w,
+                                                               const float *restrict bias,
+                                                               int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 

@@ -14,11 +14,8 @@ MODC_INLINE float y_0_linear_fused_tail(float x)
 /* y (batch, 16) = x (batch, 4) . w (4, 16) + bias;
  * then where(x0 <= 0.0, 0.0, x0).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) y_0_linear_fused(float *restrict y,
-                                                               const float *restrict x,
-                                                               const float *restrict w,
-                                                               const float *restrict bias,
-                                                               int batch)
+static __global__ void __launch_bounds__(256, 1) y_0_linear_fused(float *restrict y,
+        const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -62,9 +59,10 @@ int trained_y_0_linear_fused(void *stream, float *y, const float *x, const float
 
 /* y (batch, 4) = x (batch, 16) . w (16, 4).
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) y_0_dinput(float *restrict y, const float *restrict x,
-                                                         const float *restrict w,
-                                                         const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) y_0_dinput(float *restrict y,
+                                                            const float *restrict x,
+                                                            const float *restrict w,
+                                                            const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -114,11 +112,11 @@ MODC_INLINE float y_0_dweight_tail(float x, float e0, float e1)
 /* y (16, 4) = x (16, batch) . w (batch, 4);
  * then where(x2 != 0.0, x1 + x0, x0).
  * A thread an output */
-static __global__ void __launch_bounds__(256) y_0_dweight(float *y, const float *restrict x,
-                                                          const float *restrict w,
-                                                          const float *restrict bias,
-                                                          const float *e0, const float *e1,
-                                                          int batch)
+static __global__ void __launch_bounds__(256, 1) y_0_dweight(float *y, const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias,
+                                                             const float *e0, const float *e1,
+                                                             int batch)
 {
     const unsigned places = (unsigned)(16 * 4);
 
@@ -144,10 +142,11 @@ int trained_y_0_dweight(void *stream, float *y, const float *x, const float *w, 
 /* y (batch, 16) = x (batch, 3) . w (3, 16);
  * then where(x1 <= 0.0, 0.0, x0).
  * A thread an output */
-static __global__ void __launch_bounds__(256) y_2_dinput(float *restrict y, const float *restrict x,
-                                                         const float *restrict w,
-                                                         const float *restrict bias,
-                                                         const float *restrict e0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_dinput(float *restrict y,
+                                                            const float *restrict x,
+                                                            const float *restrict w,
+                                                            const float *restrict bias,
+                                                            const float *restrict e0, int batch)
 {
     const unsigned places = (unsigned)(batch * 16);
 
@@ -172,9 +171,10 @@ int trained_y_2_dinput(void *stream, float *y, const float *x, const float *w, c
 
 /* y (batch, 3) = x (batch, 16) . w (16, 3) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) y_2_linear(float *restrict y, const float *restrict x,
-                                                         const float *restrict w,
-                                                         const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_linear(float *restrict y,
+                                                            const float *restrict x,
+                                                            const float *restrict w,
+                                                            const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -217,8 +217,9 @@ int trained_y_2_linear(void *stream, float *y, const float *x, const float *w, c
 }
 
 /* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
-static __global__ void __launch_bounds__(256) y_2_dbias(float *y, const float *x0, const float *x1,
-                                                        const float *x2, int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_dbias(float *y, const float *x0,
+                                                           const float *x1, const float *x2,
+                                                           int batch)
 {
     for (int i = MODC_THREAD(256); i < 3; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -243,11 +244,11 @@ MODC_INLINE float y_2_dweight_tail(float x, float e0, float e1)
 /* y (3, 16) = x (3, batch) . w (batch, 16);
  * then where(x2 != 0.0, x1 + x0, x0).
  * A thread an output */
-static __global__ void __launch_bounds__(256) y_2_dweight(float *y, const float *restrict x,
-                                                          const float *restrict w,
-                                                          const float *restrict bias,
-                                                          const float *e0, const float *e1,
-                                                          int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_dweight(float *y, const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias,
+                                                             const float *e0, const float *e1,
+                                                             int batch)
 {
     const unsigned places = (unsigned)(3 * 16);
 
@@ -271,9 +272,9 @@ int trained_y_2_dweight(void *stream, float *y, const float *x, const float *w, 
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
-static __global__ void __launch_bounds__(256) root_gather(float *y, const float *x0,
-                                                          const int64_t *x1, int batch,
-                                                          const struct modc_device_fault *fault)
+static __global__ void __launch_bounds__(256, 1) root_gather(float *y, const float *x0,
+                                                             const int64_t *x1, int batch,
+                                                             const struct modc_device_fault *fault)
 {
     if (modc_faulty(fault))
         return;
@@ -291,8 +292,8 @@ int trained_root_gather(void *stream, float *y, const float *x0, const int64_t *
 }
 
 /* y (batch, 1) = where(x0, -x1, 0.0) */
-static __global__ void __launch_bounds__(256) root_kept(float *y, const bool *x0, const float *x1,
-                                                        int batch)
+static __global__ void __launch_bounds__(256, 1) root_kept(float *y, const bool *x0,
+                                                           const float *x1, int batch)
 {
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256))
         y[i] = MODC_TRUE(x0[i]) ? -x1[i] : 0.0f;
@@ -305,8 +306,8 @@ int trained_root_kept(void *stream, float *y, const bool *x0, const float *x1, i
 
 /* y (batch, 3) = log softmax(x) along the last dimension.
  * A warp a row, which its lanes keep in registers */
-static __global__ void __launch_bounds__(256) root_log_softmax(float *restrict y,
-                                                               const float *restrict x, int batch)
+static __global__ void __launch_bounds__(256, 1) root_log_softmax(float *restrict y,
+        const float *restrict x, int batch)
 {
     const int lane = (int)threadIdx.x % 32;
 
@@ -348,8 +349,8 @@ int trained_root_log_softmax(void *stream, float *y, const float *x, int batch)
 }
 
 /* y () = sum of x0, then x0 / float32(x1) */
-static __global__ void __launch_bounds__(256) root_loss(float *y, const float *x0,
-                                                        const int64_t *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) root_loss(float *y, const float *x0,
+                                                           const int64_t *x1, int batch)
 {
     for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -366,7 +367,7 @@ int trained_root_loss(void *stream, float *y, const float *x0, const int64_t *x1
 }
 
 /* y (batch) = x0 != -100 */
-static __global__ void __launch_bounds__(256) root_ne(bool *y, const int64_t *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) root_ne(bool *y, const int64_t *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256))
         y[i] = x0[i] != -100;
@@ -378,7 +379,7 @@ int trained_root_ne(void *stream, bool *y, const int64_t *x0, int batch)
 }
 
 /* y () = sum of int64(x0) */
-static __global__ void __launch_bounds__(256) root_sum(int64_t *y, const bool *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) root_sum(int64_t *y, const bool *x0, int batch)
 {
     for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256)) {
         uint64_t sum = 0;
@@ -395,8 +396,8 @@ int trained_root_sum(void *stream, int64_t *y, const bool *x0, int batch)
 }
 
 /* y (batch) = where(x0, x1, 0) */
-static __global__ void __launch_bounds__(256) root_where(int64_t *y, const bool *x0,
-                                                         const int64_t *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) root_where(int64_t *y, const bool *x0,
+                                                            const int64_t *x1, int batch)
 {
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256))
         y[i] = MODC_TRUE(x0[i]) ? x1[i] : 0;
@@ -408,7 +409,7 @@ int trained_root_where(void *stream, int64_t *y, const bool *x0, const int64_t *
 }
 
 /* y () = 1.0 / float32(x0) */
-static __global__ void __launch_bounds__(256) root_ddiv(float *y, const int64_t *x0)
+static __global__ void __launch_bounds__(256, 1) root_ddiv(float *y, const int64_t *x0)
 {
     for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256))
         y[0] = 1.0f / (float)x0[0];
@@ -420,9 +421,9 @@ int trained_root_ddiv(void *stream, float *y, const int64_t *x0)
 }
 
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static __global__ void __launch_bounds__(256) root_dgather(float *y, const float *x0,
-                                                           const int64_t *x1, int batch,
-                                                           const struct modc_device_fault *fault)
+static __global__ void __launch_bounds__(256, 1) root_dgather(float *y, const float *x0,
+                                                              const int64_t *x1, int batch,
+                                                              const struct modc_device_fault *fault)
 {
     if (modc_faulty(fault))
         return;
@@ -440,8 +441,8 @@ int trained_root_dgather(void *stream, float *y, const float *x0, const int64_t 
 }
 
 /* y (batch) = -where(x0, x1, 0.0) */
-static __global__ void __launch_bounds__(256) root_dwhere_fused(float *y, const bool *x0,
-                                                                const float *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) root_dwhere_fused(float *y, const bool *x0,
+        const float *x1, int batch)
 {
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256))
         y[i] = -(MODC_TRUE(x0[i]) ? x1[0] : 0.0f);
@@ -453,8 +454,9 @@ int trained_root_dwhere_fused(void *stream, float *y, const bool *x0, const floa
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */
-static __global__ void __launch_bounds__(256) root_dy_2(float *y, const float *x0, const float *x1,
-                                                        const float *x2, int batch)
+static __global__ void __launch_bounds__(256, 1) root_dy_2(float *y, const float *x0,
+                                                           const float *x1, const float *x2,
+                                                           int batch)
 {
     for (int at = MODC_THREAD(256); at < 3 * batch; at += MODC_THREADS(256)) {
         const int i = at / 3, j = at % 3;
@@ -470,7 +472,7 @@ int trained_root_dy_2(void *stream, float *y, const float *x0, const float *x1, 
 }
 
 /* y (batch, 1) = sum of x0 */
-static __global__ void __launch_bounds__(256) root_sum_dx(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) root_sum_dx(float *y, const float *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -487,8 +489,9 @@ int trained_root_sum_dx(void *stream, float *y, const float *x0, int batch)
 }
 
 /* A step of AdamW of each element. */
-static __global__ void __launch_bounds__(256) adamw_decay_float32(float *params, const float *grads,
-        float *exp_avgs, float *exp_avg_sqs, int64_t count, const double *scalars)
+static __global__ void __launch_bounds__(256, 1) adamw_decay_float32(float *params,
+        const float *grads, float *exp_avgs, float *exp_avg_sqs, int64_t count,
+        const double *scalars)
 {
     const float beta2 = (float)scalars[0];
     const float eps = (float)scalars[1];
@@ -523,9 +526,9 @@ int trained_adamw_decay_float32(void *stream, float *params, const float *grads,
 }
 
 /* A step of AdamW of each element. */
-static __global__ void __launch_bounds__(256) adamw_float32(float *params, const float *grads,
-                                                            float *exp_avgs, float *exp_avg_sqs,
-                                                            int64_t count, const double *scalars)
+static __global__ void __launch_bounds__(256, 1) adamw_float32(float *params, const float *grads,
+                                                               float *exp_avgs, float *exp_avg_sqs,
+                                                               int64_t count, const double *scalars)
 {
     const float beta2 = (float)scalars[0];
     const float eps = (float)scalars[1];

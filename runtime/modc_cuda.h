@@ -242,6 +242,14 @@ static inline unsigned modc_blocks(int64_t places, int block)
 /* What another block of this launch wrote: not from a cache of this one. Behind the fence and the atomic that say it is there. */
 #define modc_read_fresh(p) __ldcg(p)
 
+/* One of four by its number modulo 4. An index that nobody knows would bring all of them into memory. */
+MODC_DEVICE uint32_t modc_word(const uint32_t words[4], int number)
+{
+    const uint32_t even = number & 2 ? words[2] : words[0], odd = number & 2 ? words[3] : words[1];
+
+    return number & 1 ? odd : even;
+}
+
 /* NaN wins, as in PyTorch. */
 MODC_DEVICE float modc_nan_max(float a, float b)
 {

@@ -71,8 +71,9 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         else
             statement(&k, "modc_philox(%s, 0, %s, %s);", seed, key, words);
         store_random(&k, &source,
-                     position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
-                              : arena_format(k.arena, "%s[0]", words));
+                     !position ? arena_format(k.arena, "%s[0]", words)
+                     : cuda    ? arena_format(k.arena, "modc_word(%s, %s)", words, position)
+                               : arena_format(k.arena, "%s[%s %% 4]", words, position));
         close_all_places(&k, k.nest.ndim);
     }
     end_kernel(&k, out, comment, &random);

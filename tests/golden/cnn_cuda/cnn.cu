@@ -1513,7 +1513,7 @@ static __global__ void __launch_bounds__(256, 1) y_9_forward(float *y, const flo
             random->seed, (uint64_t)position / 4,
             (random->counter - behind) ^ ((uint64_t)stream << 32), words);
 
-        const float uniform = (float)(words[position % 4] >> 8) * 5.96046448e-08f;
+        const float uniform = (float)(modc_word(words, position) >> 8) * 5.96046448e-08f;
 
         y[i] = random_dropped_mul_s(uniform, x0[i]);
     }

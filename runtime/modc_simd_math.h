@@ -229,8 +229,12 @@ MODC_INLINE MODC_T MODC_F(turn)(MODC_T a, MODC_U *quadrant)
         memcpy(rest, &r, sizeof a);
         memcpy(quarters, quadrant, sizeof a);
         for (unsigned i = 0; i < sizeof a / 4; i++) {
-            if (modc_f32s_abs(lane[i]) >= 8192.0f && modc_f32s_abs(lane[i]) < modc_f32_inf())
-                rest[i] = modc_f32s_reduce(lane[i], &quarters[i]);
+            if (modc_f32s_abs(lane[i]) >= 8192.0f && modc_f32s_abs(lane[i]) < modc_f32_inf()) {
+                const struct modc_turns turns = modc_f32s_reduce(lane[i]);
+
+                rest[i] = turns.rest;
+                quarters[i] = turns.quarters;
+            }
         }
         memcpy(&r, rest, sizeof a);
         memcpy(quadrant, quarters, sizeof a);

@@ -423,9 +423,15 @@ MODC_OUTLINE float modc_f32s_pow(float x, float y)
     return modc_f32_from_bits(modc_f32_to_bits((float)p) | sign);
 }
 
-/* Quadrant and rest of x / (pi / 2) for |x| >= 2^12, finite: 2 / pi to 224 bits, of which the product keeps the 96
- * that matter. The rest is in [-pi / 4, pi / 4]. */
-MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
+/* An angle as quarter turns, 0 .. 3, and the rest in [-pi / 4, pi / 4]. */
+struct modc_turns {
+    float rest;
+    int32_t quarters;
+};
+
+/* Of x with |x| >= 2^12, finite: 2 / pi to 224 bits, of which the product keeps the 96 that matter. By value, since a GPU would keep
+ * in memory what a pointer is made of. */
+MODC_OUTLINE struct modc_turns modc_f32s_reduce(float x)
 {
     static const uint32_t two_over_pi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                            0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
@@ -436,7 +442,7 @@ MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
     uint32_t word[4];
     uint64_t high, low;
     int64_t rest;
-    float r;
+    struct modc_turns turns;
 
     for (int i = 0; i < 4;
          i++) { /* the bits of 2 / pi from `shift` on; what is above them gives multiples of 4 */
@@ -457,14 +463,14 @@ MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
         rest = (int64_t)fraction;
         if (rest < 0) /* more than half a quarter: the next one */
             quarters++;
-        *quadrant = (int32_t)(quarters & 3);
+        turns.quarters = (int32_t)(quarters & 3);
     }
-    r = (float)((double)rest * 8.5153039502163861e-20); /* pi / 2 / 2^64 */
+    turns.rest = (float)((double)rest * 8.5153039502163861e-20); /* pi / 2 / 2^64 */
     if (modc_f32_to_bits(x) >> 31) {
-        *quadrant = -*quadrant & 3;
-        r = -r;
+        turns.quarters = -turns.quarters & 3;
+        turns.rest = -turns.rest;
     }
-    return r;
+    return turns;
 }
 
 /* ---- double: scalars are libm's ---------------------------------------------------------------------- */

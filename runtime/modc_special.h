@@ -151,9 +151,9 @@ MODC_OUTLINE double modc_gamma_slope(double a, double x)
 
 /* note [incomplete gamma]
  * Where a is large and x near it, Temme's expansion, The Asymptotic Expansion of the Incomplete Gamma Functions, 1979: rows are
- * powers of 1 / a, columns those of eta. Else below a + 1 the series, beyond it the continued fraction. *upper: it is the part
- * beyond x, else that before it. */
-MODC_OUTLINE double modc_gamma_part(double a, double x, bool *upper)
+ * powers of 1 / a, columns those of eta. Else below a + 1 the series of the part before x, beyond it the continued fraction of that
+ * behind. above: the part behind x is wanted. */
+MODC_OUTLINE double modc_gamma_part(double a, double x, bool above)
 {
     static const double expansion[6][16] = {
         {-0.33333333333333331, 0.083333333333333329, -0.014814814814814815, 0.0011574074074074073,
@@ -194,16 +194,16 @@ MODC_OUTLINE double modc_gamma_part(double a, double x, bool *upper)
             sum = sum / a + row;
         }
         sum *= exp(-0.5 * a * eta * eta) / sqrt(2 * MODC_PI * a);
-        *upper = m > 0;
-        return 0.5 * erfc(fabs(eta) * sqrt(0.5 * a)) + (m > 0 ? sum : -sum);
+        sum = 0.5 * erfc(fabs(eta) * sqrt(0.5 * a)) + (m > 0 ? sum : -sum);
+        return (m > 0) == above ? sum : 1 - sum;
     }
-    *upper = x > a + 1;
-    if (!*upper) {
+    if (x <= a + 1) {
         double term = 1 / a, sum = term;
 
         for (double n = a + 1; term > 0x1p-54 * sum; n++)
             sum += term *= x / n;
-        return sum * modc_gamma_slope(a, x);
+        sum *= modc_gamma_slope(a, x);
+        return above ? 1 - sum : sum;
     }
 
     double b = x + 1 - a, c = 1e300, d = 1 / b, value = d;
@@ -218,14 +218,12 @@ MODC_OUTLINE double modc_gamma_part(double a, double x, bool *upper)
         if (fabs(c * d - 1) < 0x1p-52)
             break;
     }
-    return value * modc_gamma_slope(a, x);
+    value *= modc_gamma_slope(a, x);
+    return above ? value : 1 - value;
 }
 
 MODC_OUTLINE double modc_gamma_share(double a, double x, bool above)
 {
-    bool upper;
-    double part;
-
     if (isnan(a) || isnan(x) || a < 0 || x < 0 || (isinf(a) && isinf(x)))
         return (double)NAN;
     if (a == 0)
@@ -234,8 +232,7 @@ MODC_OUTLINE double modc_gamma_share(double a, double x, bool above)
         return above;
     if (isinf(x))
         return !above;
-    part = modc_gamma_part(a, x, &upper);
-    return upper == above ? part : 1 - part;
+    return modc_gamma_part(a, x, above);
 }
 
 MODC_OUTLINE double modc_f64s_gammainc(double a, double x)

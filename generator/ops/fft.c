@@ -80,6 +80,7 @@ struct fft_plan fft_plan_of(enum fft_kind kind, int64_t length, int64_t inner, i
     plan.ld1 = rounded(plan.n1, line);
     plan.ld2 = rounded(plan.n2, line);
     plan.passes = 1 + count_passes(plan.n1 > 0 ? plan.n1 : plan.values, &plan.factors);
+    plan.second_at = plan.factors;
     if (plan.n1 > 0)
         plan.passes += 1 + count_passes(plan.n2, &plan.factors);
     plan.turns_at = plan.factors;

@@ -11,7 +11,7 @@ enum { FFT_MAX_PASSES = 32, FFT_MAX_RADIX = 13 };
 struct fft_plan {
     int64_t values, n1, n2, ld1, ld2;
     bool halves;
-    int64_t turns_at, halves_at, factors,
+    int64_t second_at, turns_at, halves_at, factors,
         passes; /* where in the factors parts begin; how many numbers there are */
 };
 

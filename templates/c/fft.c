@@ -115,8 +115,6 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
     if (T_n2 < T_ld2 || T_n1 < T_ld1) /* what fills up vectors is computed with, too */
         memset(v, 0, 4 * (size_t)T_plane * sizeof *v);
     for (int row = T_IF(T_by_rows, from, 0); row < T_IF(T_by_rows, to, T_m); row++) {
-        const T_real *factors = w;
-        const int64_t *passes = p;
         T_real *at = v, *other;
         const T_of_x *from_x = x + row * x_row;
         T_of_y *to_y = y + row * y_row;
@@ -135,7 +133,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         for (int i = 0; i < T_n1; i++)
             T_NAME_apart(at + T_IF(T_from_real, 0, real) + i * T_ld2, at + T_IF(T_from_real, T_plane, imaginary) + i * T_ld2, from_x + 2 * i * T_n2, T_n2);
 #endif
-        at = T_PARTS_passes(v, v + 2 * T_plane, T_plane, &factors, &passes, T_n1, T_ld2);
+        at = T_PARTS_passes(v, v + 2 * T_plane, T_plane, w, p, T_n1, T_ld2);
         other = at == v ? v + 2 * T_plane : v;
         for (int i = 0; i < T_n1 * T_ld2; i += T_LANES) {
             const T_vec a = T_V(load)(at + i), b = T_V(load)(at + T_plane + i);
@@ -146,7 +144,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         }
         T_PARTS_turned(other, T_ld1, at, T_ld2, T_n2, T_n1);
         T_PARTS_turned(other + T_plane, T_ld1, at + T_plane, T_ld2, T_n2, T_n1);
-        at = T_PARTS_passes(other, at, T_plane, &factors, &passes, T_n2, T_ld1);
+        at = T_PARTS_passes(other, at, T_plane, w + T_second_at, p + 1 + p[0], T_n2, T_ld1);
 #if T_from_real
         other = at == v ? v + 2 * T_plane : v;
         for (int i = 0; i < T_n2; i++) {
@@ -223,8 +221,6 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 #else
         const int row = block / columns, column = block % columns * T_P, width = modc_min(T_P, T_c - column);
 #endif
-        const T_real *factors = w;
-        const int64_t *passes = p;
         T_real *at = v, *const t = v + 4 * plane;
 
         if (width < T_P) /* what fills up vectors is computed with, too */
@@ -286,7 +282,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 
         T_NAME_load(at + real, at + imaginary, t, from_x, T_n, width, T_c);
 #endif
-        at = T_PARTS_passes(v, v + 2 * plane, plane, &factors, &passes, T_n, T_P);
+        at = T_PARTS_passes(v, v + 2 * plane, plane, w, p, T_n, T_P);
 #if T_from_real && !T_odd
         T_real *const half = at == v ? v + 2 * plane : v;
 

@@ -97,51 +97,50 @@ MODC_INLINE void T_NAME_pass(T_real *restrict to_re, T_real *restrict to_im, con
     }
 }
 
-/* All passes over n values of s elements, of the planes at `from`, `plane` apart, between these and those at `to`. Moves p and w
- * behind what they were for. Returns where the result is. */
-MODC_OUTLINE T_real *T_NAME_passes(T_real *from, T_real *to, const int plane, const T_real **w, const int64_t **p, int n, int s)
+/* All passes over n values of s elements, of the planes at `from`, `plane` apart, between these and those at `to`. Returns where the
+ * result is. */
+MODC_OUTLINE T_real *T_NAME_passes(T_real *from, T_real *to, const int plane, const T_real *w, const int64_t *p, int n, int s)
 {
     T_real *other;
-    const int count = (int)*(*p)++;
 
-    for (int i = 0; i < count; i++) {
-        const int radix = (int)*(*p)++, m = n / radix;
+    for (int i = 1; i <= (int)p[0]; i++) {
+        const int radix = (int)p[i], m = n / radix;
 
         switch (radix) {
 #if T_some_2
         case 2:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 2, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 2, m, s);
             break;
 #endif
 #if T_some_3
         case 3:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 3, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 3, m, s);
             break;
 #endif
 #if T_some_5
         case 5:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 5, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 5, m, s);
             break;
 #endif
 #if T_some_7
         case 7:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 7, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 7, m, s);
             break;
 #endif
 #if T_some_11
         case 11:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 11, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 11, m, s);
             break;
 #endif
 #if T_some_13
         case 13:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 13, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 13, m, s);
             break;
 #endif
         default:
-            T_NAME_pass(to, to + plane, from, from + plane, *w, 4, m, s);
+            T_NAME_pass(to, to + plane, from, from + plane, w, 4, m, s);
         }
-        *w += 2 * m * (radix - 1) + (radix > 5 ? 2 * radix : 0);
+        w += 2 * m * (radix - 1) + (radix > 5 ? 2 * radix : 0);
         n = m;
         s *= radix;
         other = from;

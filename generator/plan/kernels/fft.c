@@ -37,6 +37,7 @@ static void holes_fft(struct draft *draft)
     hole_shape(draft, "T_ld1", plan.ld1);
     hole_shape(draft, "T_ld2", plan.ld2);
     hole_shape(draft, "T_plane", fft_plane(op));
+    hole_shape(draft, "T_second_at", plan.second_at);
     hole_shape(draft, "T_turns_at", plan.turns_at);
     hole_shape(draft, "T_halves_at", plan.halves_at);
     hole_int(draft, "T_split", plan.n1 > 0);

@@ -381,6 +381,17 @@ static const char *comparison(enum prim prim)
 
 /* ---- scalar ------------------------------------------------------------------------------------------ */
 
+/* x / 0 is said as a product, for a compiler that would take it for a mistake: every value has the same. */
+static struct piece quotient(struct printer *p, const struct dag_node *node, const struct piece *a)
+{
+    const struct dag_node *by = argument(p, node, 1);
+
+    if (is_float_const(by) && by->number == 0)
+        return infix(p, a[0], "*", number_piece(p, by->dtype, copysign((double)INFINITY, by->number), 0),
+                     RANK_PRODUCT);
+    return infix(p, a[0], "/", a[1], RANK_PRODUCT);
+}
+
 static struct piece scalar_float(struct printer *p, const struct dag_node *node, const struct piece *a)
 {
     switch (node->prim) {
@@ -390,7 +401,7 @@ static struct piece scalar_float(struct printer *p, const struct dag_node *node,
     case PRIM_MUL:
         return infix(p, a[0], "*", a[1], RANK_PRODUCT);
     case PRIM_DIV:
-        return infix(p, a[0], "/", a[1], RANK_PRODUCT);
+        return quotient(p, node, a);
     case PRIM_NEG:
         return format(p, RANK_UNARY, "-%s", at(p, a[0], RANK_PRIMARY));
     default:

@@ -13,7 +13,7 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 
         for (int k = (int)threadIdx.x; k < T_k; k += 256)
             sum += T_GET(x, row[k]);
-        mean = modc_block_sum(sum, cells, 8) / (T_real)T_k;
+        mean = modc_block_sum(sum, cells, 8) / (T_real)T_over_k;
         sum = 0;
         for (int k = (int)threadIdx.x; k < T_k; k += 256) {
             const T_real d = T_GET(x, row[k]) - mean;
@@ -21,8 +21,8 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
             squares += d * d;
             sum += d;
         }
-        error = modc_block_sum(sum, cells, 8) / (T_real)T_k;
-        scale = T_S(rsqrt)(T_S(max)(modc_block_sum(squares, cells, 8) / (T_real)T_k - error * error, 0) + T_eps);
+        error = modc_block_sum(sum, cells, 8) / (T_real)T_over_k;
+        scale = T_S(rsqrt)(T_S(max)(modc_block_sum(squares, cells, 8) / (T_real)T_over_k - error * error, 0) + T_eps);
         for (int k = (int)threadIdx.x; k < T_k; k += 256) {
             T_real value = (T_GET(x, row[k]) - mean - error) * scale;
 

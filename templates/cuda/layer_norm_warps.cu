@@ -19,7 +19,7 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
             v[i] = k < T_k ? T_GET(x, row[k]) : 0;
             sum += v[i];
         }
-        mean = modc_warp_sum(sum) / (T_real)T_k;
+        mean = modc_warp_sum(sum) / (T_real)T_over_k;
         sum = 0;
         MODC_UNROLL
         for (int i = 0; i < T_each; i++) {
@@ -27,8 +27,8 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
             squares += v[i] * v[i];
             sum += v[i];
         }
-        error = modc_warp_sum(sum) / (T_real)T_k;
-        scale = T_S(rsqrt)(T_S(max)(modc_warp_sum(squares) / (T_real)T_k - error * error, 0) + T_eps);
+        error = modc_warp_sum(sum) / (T_real)T_over_k;
+        scale = T_S(rsqrt)(T_S(max)(modc_warp_sum(squares) / (T_real)T_over_k - error * error, 0) + T_eps);
         MODC_UNROLL
         for (int i = 0; i < T_each; i++) {
             const int k = i * 32 + lane;

@@ -34,6 +34,7 @@ static void holes_norm(struct draft *draft)
     add_weighted(draft);
     hole_extent(draft, "T_m", dims_product(cx, x, 0, x->ndim - op->norm.axes));
     hole_extent(draft, "T_k", dims_product(cx, x, x->ndim - op->norm.axes, x->ndim));
+    hole_divisor(draft, "T_over_k", dims_product(cx, x, x->ndim - op->norm.axes, x->ndim));
     hole_dim(draft, "T_ldx",
              op->norm.axes == 1 ? row_stride(cx, x) : dims_product(cx, x, x->ndim - op->norm.axes, x->ndim));
     hole_dim(draft, "T_ldy",

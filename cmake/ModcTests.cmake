@@ -160,7 +160,8 @@ function(modc_cuda_tests)
         modc_test(cuda_ptxas cuda ${MODC_PYTHON} tests/support/ptxas.py ${MODC_NVCC} tests/cuda/kernels.cu tests/cuda/kernels.json
                   sm_80,sm_90,sm_100 -Iruntime)
         file(GLOB golden CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} golden/*/*.cu)
-        modc_test(cuda_nvcc cuda ${MODC_PYTHON} tests/support/nvcc.py ${MODC_NVCC} sm_80,sm_90,sm_100 ${golden})
+        modc_test(cuda_nvcc cuda ${MODC_PYTHON} tests/support/nvcc.py ${MODC_NVCC} sm_80,sm_90,sm_100
+                  runtime/cuda/modc_cuda_kernels.cu ${golden})
         if(TARGET modc)
             modc_test(cuda_run cuda tests/support/cuda_run.sh $<TARGET_FILE:modc> ${MODC_NVCC})
             modc_compiles(cuda_run ${CMAKE_C_COMPILER})
@@ -452,6 +453,23 @@ function(modc_gpu_tests)
     foreach(tool memcheck racecheck initcheck synccheck)
         modc_gpu_test(${tool} ${MODC_PYTHON} tests/oracle/gpu_sanitize.py --modc $<TARGET_FILE:modc> --tool ${tool} --jobs 2
                       --every ${every} --keep ${programs})
+    endforeach()
+endfunction()
+
+# modc_nvcc_tests(LABEL EVERY PARTS): what nvcc makes of the kernels of every so many specs of those cases, in so many tests.
+function(modc_nvcc_tests label every parts)
+    if(NOT MODC_PYTHON OR NOT MODC_NVCC OR (label STREQUAL soak AND NOT MODC_SOAK))
+        return()
+    endif()
+    math(EXPR last "${parts} - 1")
+    foreach(part RANGE ${last})
+        set(name cuda_nvcc_${part})
+        if(NOT label STREQUAL cuda)
+            set(name ${label}_${name})
+        endif()
+        modc_test(${name} ${label} ${MODC_PYTHON} tests/support/nvcc.py ${MODC_NVCC} sm_90 --modc $<TARGET_FILE:modc>
+                  --part ${part}/${parts} --every ${every})
+        set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
     endforeach()
 endfunction()
 

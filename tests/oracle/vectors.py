@@ -63,11 +63,15 @@ def refused_cases():
     return dict(lines)
 
 
+def settings(options):
+    """Of the options of a case those that say what is generated on cuda."""
+    found = [word for pair in zip(options, options[1:]) for word in pair if pair[0] in ("--set", "--dtype")]
+    return found + (["--backward"] if "--backward" in options else [])
+
+
 def is_refused(modc, spec, options, words):
     """None, or that the spec is not refused on cuda with these words."""
-    settings = [word for pair in zip(options, options[1:]) for word in pair if pair[0] in ("--set", "--dtype")]
-    settings += ["--backward"] if "--backward" in options else []
-    done = subprocess.run([*modc, "check", spec, "--device", "cuda", *settings], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([*modc, "check", spec, "--device", "cuda", *settings(options)], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0 and words in done.stderr:
         return None
     return f"it is in {REFUSED.name}, and is not refused with '{words}': {done.stderr or 'nothing is'}"

@@ -26,12 +26,12 @@ def plain(mangled):
 
 
 def kernels(said):
-    """{name: {shared, registers, stack, spills}} of what `-Xptxas -v` prints."""
+    """{name: {shared, registers, stack, spills}} of what `-Xptxas -v` prints; of functions that kernels call, no registers."""
     found, name = {}, None
     for line in said.splitlines():
-        if match := re.search(r"Compiling entry function '(\w+)'", line):
+        if match := re.search(r"(?:Compiling entry function '|Function properties for )(\w+)", line):
             name = plain(match[1])
-            found[name] = {"shared": 0, "registers": 0, "stack": 0, "spills": 0}
+            found.setdefault(name, {"shared": 0, "registers": 0, "stack": 0, "spills": 0})
         elif name and (match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line)):
             found[name]["stack"] = int(match[1])
             found[name]["spills"] = int(match[2]) + int(match[3])

@@ -1,12 +1,12 @@
 /* pack.c - kernels that fill packed entries from parameters, and that give back what lies only packed. */
 #include "plan/kernels/draft.h"
 
-/* One of several parts is named by which it is: the panels that are whole, or what is left. */
+/* One of several parts is named by which it is: the panels that are whole, or what is left. NULL: there is but one. */
 static const char *part_name(const struct packed *entry, int part)
 {
     int of_group = entry->part_count / entry->groups;
 
-    return of_group < 2 ? "" : part % of_group == 0 ? "whole" : "rest";
+    return of_group < 2 ? NULL : part % of_group == 0 ? "whole" : "rest";
 }
 
 static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const struct packed *entry,
@@ -26,7 +26,7 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
     stem = arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
                         (long long)entry->n / entry->groups, (long long)entry->k, how,
-                        part_name(entry, part));
+                        kernel->role ? kernel->role : "");
     if (!map_takes_function(cx, kernel)) /* its loops are no other weight's */
         return keep_nest(cx, plan, kernel, stem);
     return keep_map(cx, plan, kernel, NULL, arena_format(&cx->arena, "in %s", entry->comment), stem);
@@ -257,7 +257,7 @@ static const struct kernel *unpack_kernel(struct cx *cx, struct plan *plan, cons
     kernel->comment = arena_format(&cx->arena, "y = x0 in %s", entry->comment);
     return keep_nest(cx, plan, kernel,
                      arena_format(&cx->arena, "unpack_%lldx%lld_%s", (long long)entry->n / entry->groups,
-                                  (long long)entry->k, part_name(entry, part)));
+                                  (long long)entry->k, kernel->role ? kernel->role : ""));
 }
 
 /* The tensor that an entry holds, in PyTorch's layout: out, with so many elements in front. */

@@ -1009,6 +1009,17 @@ MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     }
 }
 
+/* y in panels [2][9][8] = x0 */
+static MODC_KERNEL void pack_y_0_weight(double *y, const double *x0)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 8; k++)
+                y[i * 72 + j * 8 + k] = x0[i * 72 + j + k * 9];
+        }
+    }
+}
+
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     double *restrict y, const double *restrict x, const double *restrict w,
@@ -1115,6 +1126,19 @@ static MODC_KERNEL void y_2_forward_fused(
 static MODC_KERNEL void y_3_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16, modc_f64_as_is);
+}
+
+/* y in panels [4][144][8] = x0 */
+static MODC_KERNEL void pack_y_4_weight(double *y, const double *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 16; k++) {
+                for (int l = 0; l < 8; l++)
+                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144];
+            }
+        }
+    }
 }
 
 /* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
@@ -1260,30 +1284,6 @@ static MODC_KERNEL void y_10_linear(
     const double *restrict bias, int batch)
 {
     gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128, modc_f64s_as_is);
-}
-
-/* y in panels [2][9][8] = x0 */
-static MODC_KERNEL void pack_y_0_weight(double *y, const double *x0)
-{
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 8; k++)
-                y[i * 72 + j * 8 + k] = x0[i * 72 + j + k * 9];
-        }
-    }
-}
-
-/* y in panels [4][144][8] = x0 */
-static MODC_KERNEL void pack_y_4_weight(double *y, const double *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 16; k++) {
-                for (int l = 0; l < 8; l++)
-                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144];
-            }
-        }
-    }
 }
 
 /* y in panels [2][9][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */

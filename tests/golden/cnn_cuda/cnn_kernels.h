@@ -8,6 +8,7 @@
 extern "C" {
 #endif
 
+int cnn_pack_y_0_weight(void *stream, float *y, const float *x0);
 int cnn_y_0_conv2d(void *stream, float *y, const float *x, const float *w, const float *bias,
                    int batch);
 int cnn_y_0_conv2d_fused(void *stream, float *y, const float *x, const float *w, const float *bias,
@@ -48,6 +49,7 @@ int cnn_y_2_forward_fused(void *stream, float *y, const float *x0, const float *
                           const float *x3, int batch);
 int cnn_y_3_max_pool2d(void *stream, float *y, const float *x, int batch);
 int cnn_y_3_max_pool2d_fenced(void *stream, float *y, const float *x, int batch);
+int cnn_pack_y_4_weight(void *stream, float *y, const float *x0);
 int cnn_y_4_conv2d(void *stream, float *y, const float *x, const float *w, const float *bias,
                    int batch);
 int cnn_y_4_conv2d_fused(void *stream, float *y, const float *x, const float *w, const float *bias,
@@ -95,8 +97,6 @@ int cnn_y_10_linear(void *stream, float *y, const float *x, const float *w, cons
                     int batch);
 int cnn_y_10_linear_weight_bias(void *stream, float *y, const float *x, const float *w,
                                 const float *bias, int batch);
-int cnn_pack_y_0_weight(void *stream, float *y, const float *x0);
-int cnn_pack_y_4_weight(void *stream, float *y, const float *x0);
 int cnn_pack_0_weight_folded(void *stream, float *y, const float *x0, const float *x1,
                              const float *x2);
 int cnn_pack_0_bias_folded(void *stream, float *y, const float *x0, const float *x1,

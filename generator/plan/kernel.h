@@ -1,7 +1,8 @@
 /* kernel.h - kernels as data: a record of each function that computes something, and of each call of one. All that is
  * printed of a kernel is decided here; emit/kernel.c renders records.
  *
- * Equal kernels are equal records, but for their names: one kernel then serves all who want it. */
+ * Equal kernels are equal records, but for what they are called and for the shapes of what they fill: one kernel then serves all
+ * who want it. */
 #ifndef MODC_PLAN_KERNEL_H
 #define MODC_PLAN_KERNEL_H
 
@@ -165,9 +166,11 @@ struct kernel_users {
 };
 
 struct kernel {
-    const char *name;    /* in C; plan_kernels gives it */
-    const char *stem;    /* what it computes, in words, and of which shapes; of a core its name */
-    const char *comment; /* what it computes */
+    const char *name; /* in C; plan_kernels gives it */
+    const char *stem; /* what it computes, in words, and of which shapes; of a core its name */
+    const char
+        *shape; /* MAP, REDUCE, RANDOM: of what it fills, where the comment is to begin with it; or NULL */
+    const char *comment; /* what it computes; "" behind a shape: what its function does */
     int call_at; /* where in it the call of its function comes in, as soon as that has a name; 0: nowhere */
     const char *before, *role; /* words in front of and behind whom it serves: "pack", "scores"; or NULL */
     bool own_name;             /* it is called by its stem, whomever it serves */
@@ -291,7 +294,7 @@ void plan_kernels(struct cx *cx, struct plan *plan);
 void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry);
 const struct unpacking *plan_find_unpacking(const struct plan *plan, const struct packed *entry);
 
-/* Whether two kernels compute the same in the same way. Their names are not compared, but what they are named by. */
+/* Whether two kernels compute the same in the same way. Of what they are called only what a core has from its flags is compared. */
 bool kernel_equal(const struct kernel *a, const struct kernel *b);
 
 #endif

@@ -129,6 +129,41 @@ static void test_shared(void **state)
     forget(two);
 }
 
+/* Values of different shapes share the loops that these come to, whatever ops want them; then the comment tells the loops' shape. */
+static void test_shared_shapes(void **state)
+{
+    struct model *m = make(
+        "modc: 1\nmodel: t\nhooks: none\ninputs:\n  u: [1, 16, 1, 1]\n  v: [1, 1, 1, 16]\n"
+        "  w: [2, 8, 4]\n  z: [16, 4]\n"
+        "forward:\n  - return tanh(u), tanh(v), w.sum(-1), z.sum(-1), tanh(u).cumsum(1)\n");
+    const struct kernel *map = find(m, "root_tanh"), *sum = find(m, "root_sum");
+
+    (void)state;
+    assert_true(map && sum);
+    assert_string_equal(map->comment, "y (16) = tanh(x0)");
+    assert_string_equal(sum->comment, "y (16) = sum of x0");
+    for (int i = 0; i < m->plan->kernel_count; i++)
+        assert_true(m->plan->kernels[i] == map || strncmp(m->plan->kernels[i]->name, "root_tanh", 9) != 0);
+    forget(m);
+    m = make("modc: 1\nmodel: t\nhooks: none\ninputs:\n  u: [1, 16, 1, 1]\nforward:\n  - return tanh(u)\n");
+    assert_string_equal(find(m, "root_tanh")->comment,
+                        "y (1, 16, 1, 1) = tanh(x0)"); /* it serves nothing else */
+    forget(m);
+}
+
+/* Packing calls what functions call, where it computes the same. */
+static void test_shared_by_packing(void **state)
+{
+    struct model *m = make("modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n"
+                           "  x: [batch, 16]\nmodules:\n  norm: BatchNorm1d(16)\n  act: Tanh()\n"
+                           "forward:\n  - return norm(act(x))\n");
+
+    (void)state;
+    assert_non_null(find(m, "norm_scale"));
+    assert_null(find(m, "pack_norm_weight_prepared"));
+    forget(m);
+}
+
 /* A product is called what the spec calls it, with a bias and without. */
 static void test_products(void **state)
 {
@@ -634,8 +669,9 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_of_functions),
-        cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_shared_by_packing),
+        cmocka_unit_test(test_names_stay), cmocka_unit_test(test_names_of_functions),
+        cmocka_unit_test(test_shared),     cmocka_unit_test(test_shared_shapes),
         cmocka_unit_test(test_products),   cmocka_unit_test(test_told_apart),
         cmocka_unit_test(test_order),      cmocka_unit_test(test_maps),
         cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),

@@ -203,7 +203,7 @@ bool map_takes_function(struct cx *cx, const struct kernel *kernel)
 }
 
 const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
-                              const char *shape, const char *stem)
+                              const char *stem)
 {
     static const char *const axes[] = {"", "", "_rows", "_planes"};
     const int ndim = kernel->nest.ndim;
@@ -221,8 +221,7 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
         w.core->takes_function = w.core->needs_function = true;
         w.core->dag = any_dag(&cx->arena, kernel->dag);
         w.core->comment = "y = F of the inputs, for each element.";
-        kernel->comment = arena_format(&cx->arena, "y %s = ", shape);
-        kernel->call_at = (int)strlen(kernel->comment);
+        kernel->comment = "";
         label = arena_format(&cx->arena, "%d", kernel->dag->input_count);
     } else {
         w.core->dag = general_dag(&w, kernel->dag);

@@ -217,8 +217,8 @@ const struct element_function *element_function(struct cx *cx, struct plan *plan
  * one of its label; and puts all in the order of names. */
 void name_functions(struct cx *cx, struct plan *plan);
 
-/* Completes the kernel's comment. */
-void comment_function(struct cx *cx, struct kernel *kernel);
+/* Completes the kernel's comment by its shape and by the name of its function. */
+void complete_comment(struct cx *cx, struct kernel *kernel);
 
 /* What it computes, in at most four words: "sub_mul". */
 const char *dag_words(struct cx *cx, const struct dag *dag);
@@ -231,10 +231,9 @@ bool dag_knows_sizes(const struct dag *dag);
 /* Whether the core of a map takes what it computes as an argument: the same loops serve others. */
 bool map_takes_function(struct cx *cx, const struct kernel *kernel);
 
-/* Keep the nest of an op (NULL: of packing), by its stem, as a wrapper of a core where it has one. shape: what it fills, for
- * comments. */
+/* Keep the nest of an op (NULL: of packing), by its stem, as a wrapper of a core where it has one. */
 const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
-                              const char *shape, const char *stem);
+                              const char *stem);
 const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel,
                                     const struct op *op, const char *stem);
 

@@ -197,10 +197,15 @@ static const char *element_call(struct cx *cx, const struct element_function *fu
     return text.data;
 }
 
-void comment_function(struct cx *cx, struct kernel *kernel)
+void complete_comment(struct cx *cx, struct kernel *kernel)
 {
+    if (kernel->shape)
+        kernel->comment = arena_format(&cx->arena, "y %s = %s", kernel->shape,
+                                       *kernel->comment ? kernel->comment
+                                                        : element_call(cx, kernel->function));
     if (kernel->call_at > 0)
         kernel->comment = arena_format(&cx->arena, "%.*s%s%s", kernel->call_at, kernel->comment,
                                        element_call(cx, kernel->function), kernel->comment + kernel->call_at);
+    kernel->shape = NULL;
     kernel->call_at = 0;
 }

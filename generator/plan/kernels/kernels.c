@@ -187,10 +187,21 @@ static bool same_loops(const struct kernel *a, const struct kernel *b)
            a->descending == b->descending && same_slicing(a->slicing, b->slicing);
 }
 
+/* Beside what they compute: whether one is a part of others, and what its comment says that would be untrue of the other. Which op
+ * or packed entry wants it is no matter. */
+static bool same_purpose(const struct kernel *a, const struct kernel *b)
+{
+    const bool named = a->own_name || a->form == KERNEL_LIBRARY;
+
+    return a->own_name == b->own_name && same_text(a->role, b->role) &&
+           (named ? strcmp(a->stem, b->stem) == 0
+                  : (a->shape && b->shape) || same_text(a->comment, b->comment));
+}
+
 bool kernel_equal(const struct kernel *a, const struct kernel *b)
 {
-    if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
-        a->guarded != b->guarded || a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
+    if (a->form != b->form || !same_purpose(a, b) || a->guarded != b->guarded ||
+        a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
         (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
         a->takes_function != b->takes_function || a->function != b->function || a->call_at != b->call_at ||
         !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
@@ -204,6 +215,20 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
 }
 
 /* ---- the registry ------------------------------------------------------------------------------------------- */
+
+/* What all shapes come to that a loop nest fills: "(16)" of (1, 16, 1, 1) and of (1, 1, 1, 16). */
+static const char *common_shape(struct cx *cx, const struct kernel *kernel)
+{
+    const struct nest *nest = &kernel->nest;
+    const struct slicing *slicing = kernel->slicing;
+    const struct dim *dims[MAX_DIMS];
+    int ndim = 0;
+
+    for (int i = 0; i < nest->ndim; i++)
+        if (!nest->reduced[i])
+            dims[ndim++] = slicing && slicing->axis == i ? slicing->extent : nest->dims[i];
+    return shape_text(&cx->arena, ndim, dims);
+}
 
 struct kernel *new_kernel(struct cx *cx, const struct plan *plan, enum kernel_form form)
 {
@@ -226,6 +251,8 @@ const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel
         if (kernel->slicing && kernel->slicing->count.max > other->slicing->count.max)
             other->slicing->count.max =
                 kernel->slicing->count.max; /* calls of other entries have other maxima */
+        if (kernel->shape && strcmp(kernel->shape, other->shape) != 0)
+            other->shape = common_shape(cx, other);
         return other;
     }
     ARENA_PUSH(&cx->arena, plan->kernels, plan->kernel_count, kernel);

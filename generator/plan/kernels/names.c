@@ -610,5 +610,5 @@ void name_kernels(struct cx *cx, struct plan *plan)
     for (int i = 0; i < naming.count; i++)
         naming.list[i]->name = naming.names[i];
     for (int i = 0; i < plan->kernel_count; i++)
-        comment_function(cx, plan->kernels[i]);
+        complete_comment(cx, plan->kernels[i]);
 }

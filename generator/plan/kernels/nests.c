@@ -201,7 +201,8 @@ struct kernel *map_nest(struct cx *cx, const struct plan *plan, const struct val
         nest.operands[1 + i] = nest_operand(cx, inputs[i], target);
     kernel = new_nest(cx, plan, NEST_MAP, nest);
     kernel->dag = dag;
-    kernel->comment = shapes_comment(cx, target, dag_text(cx, dag));
+    kernel->shape = shape_text(&cx->arena, target->ndim, target->dims);
+    kernel->comment = dag_text(cx, dag);
     return kernel;
 }
 
@@ -321,8 +322,7 @@ static const struct kernel *call_map(struct making *making, struct split split, 
         call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
         return NULL;
     }
-    kept = keep_map(cx, making->plan, kernel, making->step->op,
-                    shape_text(&cx->arena, target->ndim, target->dims), stem);
+    kept = keep_map(cx, making->plan, kernel, making->step->op, stem);
     call_nest(making, kept, target, inputs, count);
     return kept;
 }
@@ -674,11 +674,10 @@ static const struct kernel *reduce_kernel(struct making *making)
                             : reduce_tail(&cx->arena, op->reduce.kind, kernel->dag, op->outputs[0]->dtype);
     kernel->reduce = op->reduce.kind;
     kernel->before = making->entry ? "pack" : NULL;
-    kernel->comment = shapes_comment(cx, op->outputs[0],
-                                     arena_format(&cx->arena, "%.*s of %s%s%s",
-                                                  (int)strcspn(op->label, op->tail ? "_" : ""), op->label,
-                                                  dag_text(cx, kernel->dag), op->tail ? ", then " : "",
-                                                  op->tail ? dag_text(cx, op->tail) : ""));
+    kernel->shape = shape_text(&cx->arena, op->outputs[0]->ndim, op->outputs[0]->dims);
+    kernel->comment = arena_format(&cx->arena, "%.*s of %s%s%s", (int)strcspn(op->label, op->tail ? "_" : ""),
+                                   op->label, dag_text(cx, kernel->dag), op->tail ? ", then " : "",
+                                   op->tail ? dag_text(cx, op->tail) : "");
     slice_nest(cx, making->plan, kernel, op->outputs[0], making->step->split);
     return keep_reduction(cx, making->plan, kernel, op, reduce_stem(cx, op));
 }
@@ -730,12 +729,8 @@ static void make_random(struct making *making)
         kernel->function = element_function(cx, making->plan, op->tail,
                                             op->tail->nodes[op->tail->result].dtype,
                                             outer_words(cx, op_label(op)), op);
-    kernel->comment = shapes_comment(cx, y,
-                                     kernel->function ? ""
-                                     : op->tail       ? dag_text(cx, op->tail)
-                                                      : "uniform [0, 1)");
-    if (kernel->function)
-        kernel->call_at = (int)strlen(kernel->comment);
+    kernel->shape = shape_text(&cx->arena, y->ndim, y->dims);
+    kernel->comment = kernel->function ? "" : op->tail ? dag_text(cx, op->tail) : "uniform [0, 1)";
     call = call_op(making, keep_nest(cx, making->plan, kernel, result_stem(cx, op)));
     add_operand(making, call, /* a stream for each draw of each module */
                 (struct operand){.kind = OPERAND_STREAM,

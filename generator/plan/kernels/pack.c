@@ -23,13 +23,14 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     kernel->dag = entry->dag;
     kernel->before = "pack";
     kernel->role = part_name(entry, part);
-    kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
+    kernel->shape = arena_format(&cx->arena, "in %s", entry->comment);
+    kernel->comment = dag_text(cx, entry->dag);
     stem = arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
                         (long long)entry->n / entry->groups, (long long)entry->k, how,
                         kernel->role ? kernel->role : "");
     if (!map_takes_function(cx, kernel)) /* its loops are no other weight's */
         return keep_nest(cx, plan, kernel, stem);
-    return keep_map(cx, plan, kernel, NULL, arena_format(&cx->arena, "in %s", entry->comment), stem);
+    return keep_map(cx, plan, kernel, NULL, stem);
 }
 
 struct operand passing_operand(const struct step *step, int64_t elements)

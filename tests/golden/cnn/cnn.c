@@ -1625,14 +1625,8 @@ static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
         modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
 }
 
-/* y (1, 1, 1, 16) = add(x0, x1) */
+/* y (16) = add(x0, x1) */
 static MODC_KERNEL void y_1_add(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 16, add_v);
-}
-
-/* y (1, 16, 1, 1) = add(x0, x1) */
-static MODC_KERNEL void y_1_add_fenced(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 16, add_v);
 }
@@ -1650,31 +1644,16 @@ static MODC_KERNEL void y_1_mul_fused(
     map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 16, 64, 1024, mul_add_v);
 }
 
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
 static MODC_KERNEL void y_1_mul_fused_mul_add_where(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_add_where_3(y, x0, x1, x2, 16, batch);
 }
 
-/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
-static MODC_KERNEL void y_1_mul_fused_mul_add_where_fenced(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_add_where_3(y, x0, x1, x2, 16, batch);
-}
-
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(64 *
+ * batch)) / float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
-}
-
-/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where_fenced(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
@@ -1686,14 +1665,8 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (1, 1, 1, 16) = sub_add(x0, x1, x2) */
+/* y (16) = sub_add(x0, x1, x2) */
 static MODC_KERNEL void y_1_off(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_3(y, x0, x1, x2, 16, sub_add_v);
-}
-
-/* y (1, 16, 1, 1) = sub_add(x0, x1, x2) */
-static MODC_KERNEL void y_1_off_fenced(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 16, sub_add_v);
 }
@@ -1710,27 +1683,14 @@ static MODC_KERNEL void y_1_rest_fenced(float *y, const float *x0, const float *
     sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(y, x0, x1, 16, batch, 64, 1024, 64 * batch, sub_v);
 }
 
-/* y (1, 1, 1, 16) = add_rsqrt_mul(x0, x1) */
+/* y (16) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 16, add_rsqrt_mul_v);
 }
 
-/* y (1, 16, 1, 1) = add_rsqrt_mul(x0, x1) */
-static MODC_KERNEL void y_1_scale_fenced(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 16, add_rsqrt_mul_v);
-}
-
-/* y (1, 1, 1, 16) = mul_sub(x0, x1, x2) */
+/* y (16) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_3(y, x0, x1, x2, 16, mul_sub_v);
-}
-
-/* y (1, 16, 1, 1) = mul_sub(x0, x1, x2) */
-static MODC_KERNEL void y_1_shift_fenced(
-    float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
@@ -1772,14 +1732,8 @@ static MODC_KERNEL void y_1_sum_mean_fenced(float *y, const float *x0, const flo
     sum_rows_3d_over_2_by_4_of_2_x1_i(y, x0, x1, 16, batch, 64, 1024, sub_mul_v, modc_f32s_as_is);
 }
 
-/* y (1, 1, 1, 16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+/* y (16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
 static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
-{
-    map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
-}
-
-/* y (1, 16, 1, 1) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static MODC_KERNEL void y_1_var_fenced(float *y, const float *x0, const float *x1, int batch)
 {
     map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
 }
@@ -1867,14 +1821,8 @@ static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int bat
         modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
 }
 
-/* y (1, 1, 1, 32) = add(x0, x1) */
+/* y (32) = add(x0, x1) */
 static MODC_KERNEL void y_5_add(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 32, add_v);
-}
-
-/* y (1, 32, 1, 1) = add(x0, x1) */
-static MODC_KERNEL void y_5_add_fenced(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 32, add_v);
 }
@@ -1892,44 +1840,23 @@ static MODC_KERNEL void y_5_mul_fused(
     map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 32, 16, 512, mul_add_v);
 }
 
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
 static MODC_KERNEL void y_5_mul_fused_mul_add_where(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_add_where_3(y, x0, x1, x2, 32, batch);
 }
 
-/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
-static MODC_KERNEL void y_5_mul_fused_mul_add_where_fenced(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_add_where_3(y, x0, x1, x2, 32, batch);
-}
-
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(16 *
+ * batch)) / float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
-/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where_fenced(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
-}
-
-/* y (1, 1, 1, 32) = sub_add(x0, x1, x2) */
+/* y (32) = sub_add(x0, x1, x2) */
 static MODC_KERNEL void y_5_off(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_3(y, x0, x1, x2, 32, sub_add_v);
-}
-
-/* y (1, 32, 1, 1) = sub_add(x0, x1, x2) */
-static MODC_KERNEL void y_5_off_fenced(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 32, sub_add_v);
 }
@@ -1946,27 +1873,14 @@ static MODC_KERNEL void y_5_rest_fenced(float *y, const float *x0, const float *
     sum_rows_3d_over_2_of_2_x1_i_then_div(y, x0, x1, 32, batch, 16, 512, 16 * batch, sub_v);
 }
 
-/* y (1, 1, 1, 32) = add_rsqrt_mul(x0, x1) */
+/* y (32) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_5_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 32, add_rsqrt_mul_v);
 }
 
-/* y (1, 32, 1, 1) = add_rsqrt_mul(x0, x1) */
-static MODC_KERNEL void y_5_scale_fenced(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 32, add_rsqrt_mul_v);
-}
-
-/* y (1, 1, 1, 32) = mul_sub(x0, x1, x2) */
+/* y (32) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_3(y, x0, x1, x2, 32, mul_sub_v);
-}
-
-/* y (1, 32, 1, 1) = mul_sub(x0, x1, x2) */
-static MODC_KERNEL void y_5_shift_fenced(
-    float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
@@ -2008,14 +1922,8 @@ static MODC_KERNEL void y_5_sum_mean_fenced(float *y, const float *x0, const flo
     sum_rows_3d_over_2_of_2_x1_i(y, x0, x1, 32, batch, 16, 512, sub_mul_v, modc_f32s_as_is);
 }
 
-/* y (1, 1, 1, 32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+/* y (32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
 static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
-{
-    map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
-}
-
-/* y (1, 32, 1, 1) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static MODC_KERNEL void y_5_var_fenced(float *y, const float *x0, const float *x1, int batch)
 {
     map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
 }
@@ -2158,12 +2066,6 @@ static MODC_KERNEL void pack_1_bias_prepared(
     map_4(y, x0, x1, x2, x3, 16, add_rsqrt_mul_sub_v);
 }
 
-/* y in (16, 1, 1) = add_rsqrt_mul(x0, x1) */
-static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 16, add_rsqrt_mul_v);
-}
-
 /* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
  * x1) */
 static MODC_KERNEL void pack_4_weight_folded_winograd(
@@ -2196,12 +2098,6 @@ static MODC_KERNEL void pack_5_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
     map_4(y, x0, x1, x2, x3, 32, add_rsqrt_mul_sub_v);
-}
-
-/* y in (32, 1, 1) = add_rsqrt_mul(x0, x1) */
-static MODC_KERNEL void pack_5_weight_prepared(float *y, const float *x0, const float *x1)
-{
-    map_2(y, x0, x1, 32, add_rsqrt_mul_v);
 }
 
 /* y in [10][128] = x0 */
@@ -2356,7 +2252,7 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
         p->_1.running_mean);
     pack_1_bias_prepared(
         k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
-    pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
+    y_1_scale(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     pack_4_weight_folded_winograd(
         k->_4_weight_folded_winograd + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded_winograd, 6, 512);
@@ -2365,7 +2261,7 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
         p->_5.running_mean);
     pack_5_bias_prepared(
         k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight, p->_5.running_var);
-    pack_5_weight_prepared(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
+    y_5_scale(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
     pack_10_weight(k->_10_weight, p->_10.weight);
     return MODC_OK;
 }
@@ -2556,20 +2452,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     y_1_num_batches_tracked(*_1_num_batches_tracked_shadow, *_1_num_batches_tracked_shadow);
     y_1_sum_fenced(first_of_y_1, m_1_call_in[0].data, batch);
     y_1_rest_fenced(rest_of_y_1, m_1_call_in[0].data, first_of_y_1, batch);
-    y_1_add_fenced(mean_of_y_1, first_of_y_1, rest_of_y_1);
-    y_1_off_fenced(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    y_1_add(mean_of_y_1, first_of_y_1, rest_of_y_1);
+    y_1_off(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
     y_1_sum_mean_fenced(sum_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
-    y_1_var_fenced(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    y_1_var(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
     y_1_mul(mul_of_y_1, *_1_running_mean_shadow);
-    y_1_mul_fused_mul_add_where_fenced(
+    y_1_mul_fused_mul_add_where(
         mul_fused_of_y_1, *_1_running_mean_shadow, mul_of_y_1, mean_of_y_1, batch);
     memcpy(*_1_running_mean_shadow, mul_fused_of_y_1, sizeof(float) * 16);
     y_1_mul(mul_of_y_1_2, *_1_running_var_shadow);
-    y_1_mul_fused_mul_mul_add_where_fenced(
+    y_1_mul_fused_mul_mul_add_where(
         mul_fused_of_y_1_2, *_1_running_var_shadow, mul_of_y_1_2, var_of_y_1, batch);
     memcpy(*_1_running_var_shadow, mul_fused_of_y_1_2, sizeof(float) * 16);
-    y_1_scale_fenced(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift_fenced(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
+    y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
     y_1_sub_fused(y_1.data, shift_of_y_1, scale_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
     MODC_LEAVE(net, m_1_call, y_1);
 
@@ -2592,20 +2488,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     y_1_num_batches_tracked(*_5_num_batches_tracked_shadow, *_5_num_batches_tracked_shadow);
     y_5_sum_fenced(first_of_y_5, m_5_call_in[0].data, batch);
     y_5_rest_fenced(rest_of_y_5, m_5_call_in[0].data, first_of_y_5, batch);
-    y_5_add_fenced(mean_of_y_5, first_of_y_5, rest_of_y_5);
-    y_5_off_fenced(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    y_5_add(mean_of_y_5, first_of_y_5, rest_of_y_5);
+    y_5_off(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
     y_5_sum_mean_fenced(sum_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
-    y_5_var_fenced(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    y_5_var(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
     y_5_mul(mul_of_y_5, *_5_running_mean_shadow);
-    y_5_mul_fused_mul_add_where_fenced(
+    y_5_mul_fused_mul_add_where(
         mul_fused_of_y_5, *_5_running_mean_shadow, mul_of_y_5, mean_of_y_5, batch);
     memcpy(*_5_running_mean_shadow, mul_fused_of_y_5, sizeof(float) * 32);
     y_5_mul(mul_of_y_5_2, *_5_running_var_shadow);
-    y_5_mul_fused_mul_mul_add_where_fenced(
+    y_5_mul_fused_mul_mul_add_where(
         mul_fused_of_y_5_2, *_5_running_var_shadow, mul_of_y_5_2, var_of_y_5, batch);
     memcpy(*_5_running_var_shadow, mul_fused_of_y_5_2, sizeof(float) * 32);
-    y_5_scale_fenced(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_shift_fenced(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
+    y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
     y_5_sub_fused(y_5.data, shift_of_y_5, scale_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
     MODC_LEAVE(net, m_5_call, y_5);
 

@@ -153,8 +153,7 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     MODC_RUN_PACK(
         cnn_pack_1_bias_prepared, k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight,
         p->_1.running_var);
-    MODC_RUN_PACK(
-        cnn_pack_1_weight_prepared, k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
+    MODC_RUN_PACK(cnn_y_1_scale, k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     MODC_RUN_PACK(
         cnn_pack_4_weight_folded, k->_4_weight_folded, p->_4.weight, p->_5.weight,
         p->_5.running_var);
@@ -164,8 +163,7 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     MODC_RUN_PACK(
         cnn_pack_5_bias_prepared, k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight,
         p->_5.running_var);
-    MODC_RUN_PACK(
-        cnn_pack_5_weight_prepared, k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
+    MODC_RUN_PACK(cnn_y_5_scale, k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
     MODC_RUN_PACK(cnn_pack_10_weight, k->_10_weight, p->_10.weight);
     return modc_uploaded(params);
 }
@@ -386,22 +384,22 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
         *_1_num_batches_tracked_shadow);
     MODC_RUN_HOOKED(cnn_y_1_sum_fenced, first_of_y_1, m_1_call_in[0].data, batch);
     MODC_RUN_HOOKED(cnn_y_1_rest_fenced, rest_of_y_1, m_1_call_in[0].data, first_of_y_1, batch);
-    MODC_RUN_HOOKED(cnn_y_1_add_fenced, mean_of_y_1, first_of_y_1, rest_of_y_1);
-    MODC_RUN_HOOKED(cnn_y_1_off_fenced, off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    MODC_RUN_HOOKED(cnn_y_1_add, mean_of_y_1, first_of_y_1, rest_of_y_1);
+    MODC_RUN_HOOKED(cnn_y_1_off, off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
     MODC_RUN_HOOKED(cnn_y_1_sum_mean_fenced, sum_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
-    MODC_RUN_HOOKED(cnn_y_1_var_fenced, var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    MODC_RUN_HOOKED(cnn_y_1_var, var_of_y_1, sum_of_y_1, off_of_y_1, batch);
     MODC_RUN_HOOKED(cnn_y_1_mul, mul_of_y_1, *_1_running_mean_shadow);
     MODC_RUN_HOOKED(
-        cnn_y_1_mul_fused_mul_add_where_fenced, mul_fused_of_y_1, *_1_running_mean_shadow,
-        mul_of_y_1, mean_of_y_1, batch);
+        cnn_y_1_mul_fused_mul_add_where, mul_fused_of_y_1, *_1_running_mean_shadow, mul_of_y_1,
+        mean_of_y_1, batch);
     MODC_RUN_HOOKED(modc_cuda_copy, *_1_running_mean_shadow, mul_fused_of_y_1, sizeof(float) * 16);
     MODC_RUN_HOOKED(cnn_y_1_mul, mul_of_y_1_2, *_1_running_var_shadow);
     MODC_RUN_HOOKED(
-        cnn_y_1_mul_fused_mul_mul_add_where_fenced, mul_fused_of_y_1_2, *_1_running_var_shadow,
+        cnn_y_1_mul_fused_mul_mul_add_where, mul_fused_of_y_1_2, *_1_running_var_shadow,
         mul_of_y_1_2, var_of_y_1, batch);
     MODC_RUN_HOOKED(modc_cuda_copy, *_1_running_var_shadow, mul_fused_of_y_1_2, sizeof(float) * 16);
-    MODC_RUN_HOOKED(cnn_y_1_scale_fenced, scale_of_y_1, p->_1.weight, var_of_y_1);
-    MODC_RUN_HOOKED(cnn_y_1_shift_fenced, shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
+    MODC_RUN_HOOKED(cnn_y_1_scale, scale_of_y_1, p->_1.weight, var_of_y_1);
+    MODC_RUN_HOOKED(cnn_y_1_shift, shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
     MODC_RUN_HOOKED(
         cnn_y_1_sub_fused, y_1.data, shift_of_y_1, scale_of_y_1, m_1_call_in[0].data, mean_of_y_1,
         batch);
@@ -429,22 +427,22 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
         *_5_num_batches_tracked_shadow);
     MODC_RUN_HOOKED(cnn_y_5_sum_fenced, first_of_y_5, m_5_call_in[0].data, batch);
     MODC_RUN_HOOKED(cnn_y_5_rest_fenced, rest_of_y_5, m_5_call_in[0].data, first_of_y_5, batch);
-    MODC_RUN_HOOKED(cnn_y_5_add_fenced, mean_of_y_5, first_of_y_5, rest_of_y_5);
-    MODC_RUN_HOOKED(cnn_y_5_off_fenced, off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    MODC_RUN_HOOKED(cnn_y_5_add, mean_of_y_5, first_of_y_5, rest_of_y_5);
+    MODC_RUN_HOOKED(cnn_y_5_off, off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
     MODC_RUN_HOOKED(cnn_y_5_sum_mean_fenced, sum_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
-    MODC_RUN_HOOKED(cnn_y_5_var_fenced, var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    MODC_RUN_HOOKED(cnn_y_5_var, var_of_y_5, sum_of_y_5, off_of_y_5, batch);
     MODC_RUN_HOOKED(cnn_y_5_mul, mul_of_y_5, *_5_running_mean_shadow);
     MODC_RUN_HOOKED(
-        cnn_y_5_mul_fused_mul_add_where_fenced, mul_fused_of_y_5, *_5_running_mean_shadow,
-        mul_of_y_5, mean_of_y_5, batch);
+        cnn_y_5_mul_fused_mul_add_where, mul_fused_of_y_5, *_5_running_mean_shadow, mul_of_y_5,
+        mean_of_y_5, batch);
     MODC_RUN_HOOKED(modc_cuda_copy, *_5_running_mean_shadow, mul_fused_of_y_5, sizeof(float) * 32);
     MODC_RUN_HOOKED(cnn_y_5_mul, mul_of_y_5_2, *_5_running_var_shadow);
     MODC_RUN_HOOKED(
-        cnn_y_5_mul_fused_mul_mul_add_where_fenced, mul_fused_of_y_5_2, *_5_running_var_shadow,
+        cnn_y_5_mul_fused_mul_mul_add_where, mul_fused_of_y_5_2, *_5_running_var_shadow,
         mul_of_y_5_2, var_of_y_5, batch);
     MODC_RUN_HOOKED(modc_cuda_copy, *_5_running_var_shadow, mul_fused_of_y_5_2, sizeof(float) * 32);
-    MODC_RUN_HOOKED(cnn_y_5_scale_fenced, scale_of_y_5, p->_5.weight, var_of_y_5);
-    MODC_RUN_HOOKED(cnn_y_5_shift_fenced, shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
+    MODC_RUN_HOOKED(cnn_y_5_scale, scale_of_y_5, p->_5.weight, var_of_y_5);
+    MODC_RUN_HOOKED(cnn_y_5_shift, shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
     MODC_RUN_HOOKED(
         cnn_y_5_sub_fused, y_5.data, shift_of_y_5, scale_of_y_5, m_5_call_in[0].data, mean_of_y_5,
         batch);

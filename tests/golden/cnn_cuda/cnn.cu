@@ -239,7 +239,7 @@ int cnn_y_0_copy(void *stream, float *y, const float *x0, int batch)
     return MODC_LAUNCH_OVER(y_0_copy, 1024 * batch, 256, stream, y, x0, batch);
 }
 
-/* y (1, 1, 1, 16) = x0 + x1 */
+/* y (16) = x0 + x1 */
 static __global__ void __launch_bounds__(256) y_1_add(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
@@ -249,19 +249,6 @@ static __global__ void __launch_bounds__(256) y_1_add(float *y, const float *x0,
 int cnn_y_1_add(void *stream, float *y, const float *x0, const float *x1)
 {
     return MODC_LAUNCH_OVER(y_1_add, 16, 256, stream, y, x0, x1);
-}
-
-/* y (1, 16, 1, 1) = x0 + x1 */
-static __global__ void __launch_bounds__(256) y_1_add_fenced(float *y, const float *x0,
-                                                             const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = x0[i] + x1[i];
-}
-
-int cnn_y_1_add_fenced(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(y_1_add_fenced, 16, 256, stream, y, x0, x1);
 }
 
 /* y (16) = 0.8999999761581421 * x0 */
@@ -294,7 +281,7 @@ int cnn_y_1_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
     return MODC_LAUNCH_OVER(y_1_mul_fused, 1024 * batch, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
 static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_add_where(float *y, const float *x0,
         const float *x1, const float *x2, int batch)
 {
@@ -308,23 +295,8 @@ int cnn_y_1_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
     return MODC_LAUNCH_OVER(y_1_mul_fused_mul_add_where, 16, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
-static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_add_where_fenced(float *y,
-        const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * x2[i];
-}
-
-int cnn_y_1_mul_fused_mul_add_where_fenced(void *stream, float *y, const float *x0, const float *x1,
-                                           const float *x2, int batch)
-{
-    return MODC_LAUNCH_OVER(y_1_mul_fused_mul_add_where_fenced, 16, 256, stream, y, x0, x1, x2,
-                            batch);
-}
-
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(64 *
+ * batch)) / float64(dim(64 * batch - 1))))) */
 static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -341,25 +313,6 @@ int cnn_y_1_mul_fused_mul_mul_add_where(void *stream, float *y, const float *x0,
     return MODC_LAUNCH_OVER(y_1_mul_fused_mul_mul_add_where, 16, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_mul_add_where_fenced(float *y,
-        const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
-        const float product = x2[i] * (float)((double)(64 * batch) / (double)(64 * batch - 1));
-
-        y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * product;
-    }
-}
-
-int cnn_y_1_mul_fused_mul_mul_add_where_fenced(void *stream, float *y, const float *x0,
-                                               const float *x1, const float *x2, int batch)
-{
-    return MODC_LAUNCH_OVER(y_1_mul_fused_mul_mul_add_where_fenced, 16, 256, stream, y, x0, x1, x2,
-                            batch);
-}
-
 /* y () = x0 + 1 */
 static __global__ void __launch_bounds__(256) y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
@@ -372,7 +325,7 @@ int cnn_y_1_num_batches_tracked(void *stream, int64_t *y, const int64_t *x0)
     return MODC_LAUNCH_OVER(y_1_num_batches_tracked, 1, 256, stream, y, x0);
 }
 
-/* y (1, 1, 1, 16) = x1 - x2 + x0 */
+/* y (16) = x1 - x2 + x0 */
 static __global__ void __launch_bounds__(256) y_1_off(float *y, const float *x0, const float *x1,
                                                       const float *x2)
 {
@@ -383,19 +336,6 @@ static __global__ void __launch_bounds__(256) y_1_off(float *y, const float *x0,
 int cnn_y_1_off(void *stream, float *y, const float *x0, const float *x1, const float *x2)
 {
     return MODC_LAUNCH_OVER(y_1_off, 16, 256, stream, y, x0, x1, x2);
-}
-
-/* y (1, 16, 1, 1) = x1 - x2 + x0 */
-static __global__ void __launch_bounds__(256) y_1_off_fenced(float *y, const float *x0,
-                                                             const float *x1, const float *x2)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = x1[i] - x2[i] + x0[i];
-}
-
-int cnn_y_1_off_fenced(void *stream, float *y, const float *x0, const float *x1, const float *x2)
-{
-    return MODC_LAUNCH_OVER(y_1_off_fenced, 16, 256, stream, y, x0, x1, x2);
 }
 
 /* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
@@ -460,7 +400,7 @@ int cnn_y_1_rest_fenced(void *stream, float *y, const float *x0, const float *x1
     return MODC_LAUNCH_OVER(y_1_rest_fenced, (int64_t)1024 * 16, 1024, stream, y, x0, x1, batch);
 }
 
-/* y (1, 1, 1, 16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
 static __global__ void __launch_bounds__(256) y_1_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
@@ -472,20 +412,7 @@ int cnn_y_1_scale(void *stream, float *y, const float *x0, const float *x1)
     return MODC_LAUNCH_OVER(y_1_scale, 16, 256, stream, y, x0, x1);
 }
 
-/* y (1, 16, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static __global__ void __launch_bounds__(256) y_1_scale_fenced(float *y, const float *x0,
-                                                               const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
-}
-
-int cnn_y_1_scale_fenced(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(y_1_scale_fenced, 16, 256, stream, y, x0, x1);
-}
-
-/* y (1, 1, 1, 16) = x0 - x1 * x2 */
+/* y (16) = x0 - x1 * x2 */
 static __global__ void __launch_bounds__(256) y_1_shift(float *y, const float *x0, const float *x1,
                                                         const float *x2)
 {
@@ -496,19 +423,6 @@ static __global__ void __launch_bounds__(256) y_1_shift(float *y, const float *x
 int cnn_y_1_shift(void *stream, float *y, const float *x0, const float *x1, const float *x2)
 {
     return MODC_LAUNCH_OVER(y_1_shift, 16, 256, stream, y, x0, x1, x2);
-}
-
-/* y (1, 16, 1, 1) = x0 - x1 * x2 */
-static __global__ void __launch_bounds__(256) y_1_shift_fenced(float *y, const float *x0,
-                                                               const float *x1, const float *x2)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = x0[i] - x1[i] * x2[i];
-}
-
-int cnn_y_1_shift_fenced(void *stream, float *y, const float *x0, const float *x1, const float *x2)
-{
-    return MODC_LAUNCH_OVER(y_1_shift_fenced, 16, 256, stream, y, x0, x1, x2);
 }
 
 /* y (batch, 16, 8, 8) = (x2 - x3) * x1 + x0 */
@@ -630,7 +544,7 @@ int cnn_y_1_sum_mean_fenced(void *stream, float *y, const float *x0, const float
                             batch);
 }
 
-/* y (1, 1, 1, 16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+/* y (16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
 static __global__ void __launch_bounds__(256) y_1_var(float *y, const float *x0, const float *x1,
                                                       int batch)
 {
@@ -645,23 +559,6 @@ static __global__ void __launch_bounds__(256) y_1_var(float *y, const float *x0,
 int cnn_y_1_var(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
     return MODC_LAUNCH_OVER(y_1_var, 16, 256, stream, y, x0, x1, batch);
-}
-
-/* y (1, 16, 1, 1) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static __global__ void __launch_bounds__(256) y_1_var_fenced(float *y, const float *x0,
-                                                             const float *x1, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
-        const float converted = (float)(64 * batch);
-        const float v1 = x1[i];
-
-        y[i] = (x0[i] - converted * v1 * v1) / converted;
-    }
-}
-
-int cnn_y_1_var_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
-{
-    return MODC_LAUNCH_OVER(y_1_var_fenced, 16, 256, stream, y, x0, x1, batch);
 }
 
 /* y (batch, 16, 8, 8) = where(x0 <= 0.0, 0.0, x0) */
@@ -1004,7 +901,7 @@ int cnn_y_4_copy_batchx32x4x4(void *stream, float *y, const float *x0, int batch
     return MODC_LAUNCH_OVER(y_4_copy_batchx32x4x4, 512 * batch, 256, stream, y, x0, batch);
 }
 
-/* y (1, 1, 1, 32) = x0 + x1 */
+/* y (32) = x0 + x1 */
 static __global__ void __launch_bounds__(256) y_5_add(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
@@ -1014,19 +911,6 @@ static __global__ void __launch_bounds__(256) y_5_add(float *y, const float *x0,
 int cnn_y_5_add(void *stream, float *y, const float *x0, const float *x1)
 {
     return MODC_LAUNCH_OVER(y_5_add, 32, 256, stream, y, x0, x1);
-}
-
-/* y (1, 32, 1, 1) = x0 + x1 */
-static __global__ void __launch_bounds__(256) y_5_add_fenced(float *y, const float *x0,
-                                                             const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = x0[i] + x1[i];
-}
-
-int cnn_y_5_add_fenced(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(y_5_add_fenced, 32, 256, stream, y, x0, x1);
 }
 
 /* y (32) = 0.8999999761581421 * x0 */
@@ -1059,7 +943,7 @@ int cnn_y_5_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
     return MODC_LAUNCH_OVER(y_5_mul_fused, 512 * batch, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
 static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_add_where(float *y, const float *x0,
         const float *x1, const float *x2, int batch)
 {
@@ -1073,23 +957,8 @@ int cnn_y_5_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
     return MODC_LAUNCH_OVER(y_5_mul_fused_mul_add_where, 32, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
-static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_add_where_fenced(float *y,
-        const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * x2[i];
-}
-
-int cnn_y_5_mul_fused_mul_add_where_fenced(void *stream, float *y, const float *x0, const float *x1,
-                                           const float *x2, int batch)
-{
-    return MODC_LAUNCH_OVER(y_5_mul_fused_mul_add_where_fenced, 32, 256, stream, y, x0, x1, x2,
-                            batch);
-}
-
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(16 *
+ * batch)) / float64(dim(16 * batch - 1))))) */
 static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -1106,26 +975,7 @@ int cnn_y_5_mul_fused_mul_mul_add_where(void *stream, float *y, const float *x0,
     return MODC_LAUNCH_OVER(y_5_mul_fused_mul_mul_add_where, 32, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_mul_add_where_fenced(float *y,
-        const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
-        const float product = x2[i] * (float)((double)(16 * batch) / (double)(16 * batch - 1));
-
-        y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * product;
-    }
-}
-
-int cnn_y_5_mul_fused_mul_mul_add_where_fenced(void *stream, float *y, const float *x0,
-                                               const float *x1, const float *x2, int batch)
-{
-    return MODC_LAUNCH_OVER(y_5_mul_fused_mul_mul_add_where_fenced, 32, 256, stream, y, x0, x1, x2,
-                            batch);
-}
-
-/* y (1, 1, 1, 32) = x1 - x2 + x0 */
+/* y (32) = x1 - x2 + x0 */
 static __global__ void __launch_bounds__(256) y_5_off(float *y, const float *x0, const float *x1,
                                                       const float *x2)
 {
@@ -1136,19 +986,6 @@ static __global__ void __launch_bounds__(256) y_5_off(float *y, const float *x0,
 int cnn_y_5_off(void *stream, float *y, const float *x0, const float *x1, const float *x2)
 {
     return MODC_LAUNCH_OVER(y_5_off, 32, 256, stream, y, x0, x1, x2);
-}
-
-/* y (1, 32, 1, 1) = x1 - x2 + x0 */
-static __global__ void __launch_bounds__(256) y_5_off_fenced(float *y, const float *x0,
-                                                             const float *x1, const float *x2)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = x1[i] - x2[i] + x0[i];
-}
-
-int cnn_y_5_off_fenced(void *stream, float *y, const float *x0, const float *x1, const float *x2)
-{
-    return MODC_LAUNCH_OVER(y_5_off_fenced, 32, 256, stream, y, x0, x1, x2);
 }
 
 /* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
@@ -1213,7 +1050,7 @@ int cnn_y_5_rest_fenced(void *stream, float *y, const float *x0, const float *x1
     return MODC_LAUNCH_OVER(y_5_rest_fenced, (int64_t)256 * 32, 256, stream, y, x0, x1, batch);
 }
 
-/* y (1, 1, 1, 32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
 static __global__ void __launch_bounds__(256) y_5_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
@@ -1225,20 +1062,7 @@ int cnn_y_5_scale(void *stream, float *y, const float *x0, const float *x1)
     return MODC_LAUNCH_OVER(y_5_scale, 32, 256, stream, y, x0, x1);
 }
 
-/* y (1, 32, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static __global__ void __launch_bounds__(256) y_5_scale_fenced(float *y, const float *x0,
-                                                               const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
-}
-
-int cnn_y_5_scale_fenced(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(y_5_scale_fenced, 32, 256, stream, y, x0, x1);
-}
-
-/* y (1, 1, 1, 32) = x0 - x1 * x2 */
+/* y (32) = x0 - x1 * x2 */
 static __global__ void __launch_bounds__(256) y_5_shift(float *y, const float *x0, const float *x1,
                                                         const float *x2)
 {
@@ -1249,19 +1073,6 @@ static __global__ void __launch_bounds__(256) y_5_shift(float *y, const float *x
 int cnn_y_5_shift(void *stream, float *y, const float *x0, const float *x1, const float *x2)
 {
     return MODC_LAUNCH_OVER(y_5_shift, 32, 256, stream, y, x0, x1, x2);
-}
-
-/* y (1, 32, 1, 1) = x0 - x1 * x2 */
-static __global__ void __launch_bounds__(256) y_5_shift_fenced(float *y, const float *x0,
-                                                               const float *x1, const float *x2)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = x0[i] - x1[i] * x2[i];
-}
-
-int cnn_y_5_shift_fenced(void *stream, float *y, const float *x0, const float *x1, const float *x2)
-{
-    return MODC_LAUNCH_OVER(y_5_shift_fenced, 32, 256, stream, y, x0, x1, x2);
 }
 
 /* y (batch, 32, 4, 4) = (x2 - x3) * x1 + x0 */
@@ -1382,7 +1193,7 @@ int cnn_y_5_sum_mean_fenced(void *stream, float *y, const float *x0, const float
     return MODC_LAUNCH_OVER(y_5_sum_mean_fenced, (int64_t)256 * 32, 256, stream, y, x0, x1, batch);
 }
 
-/* y (1, 1, 1, 32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+/* y (32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
 static __global__ void __launch_bounds__(256) y_5_var(float *y, const float *x0, const float *x1,
                                                       int batch)
 {
@@ -1397,23 +1208,6 @@ static __global__ void __launch_bounds__(256) y_5_var(float *y, const float *x0,
 int cnn_y_5_var(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
     return MODC_LAUNCH_OVER(y_5_var, 32, 256, stream, y, x0, x1, batch);
-}
-
-/* y (1, 32, 1, 1) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static __global__ void __launch_bounds__(256) y_5_var_fenced(float *y, const float *x0,
-                                                             const float *x1, int batch)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
-        const float converted = (float)(16 * batch);
-        const float v1 = x1[i];
-
-        y[i] = (x0[i] - converted * v1 * v1) / converted;
-    }
-}
-
-int cnn_y_5_var_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
-{
-    return MODC_LAUNCH_OVER(y_5_var_fenced, 32, 256, stream, y, x0, x1, batch);
 }
 
 /* y (batch, 32, 4, 4) = where(x0 <= 0.0, 0.0, x0) */
@@ -1695,19 +1489,6 @@ int cnn_pack_1_bias_prepared(void *stream, float *y, const float *x0, const floa
     return MODC_LAUNCH_OVER(pack_1_bias_prepared, 16, 256, stream, y, x0, x1, x2, x3);
 }
 
-/* y in (16, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static __global__ void __launch_bounds__(256) pack_1_weight_prepared(float *y, const float *x0,
-        const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
-        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
-}
-
-int cnn_pack_1_weight_prepared(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(pack_1_weight_prepared, 16, 256, stream, y, x0, x1);
-}
-
 /* y in [144][32] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
 static __global__ void __launch_bounds__(256) pack_4_weight_folded(float *y, const float *x0,
         const float *x1, const float *x2)
@@ -1755,19 +1536,6 @@ int cnn_pack_5_bias_prepared(void *stream, float *y, const float *x0, const floa
                              const float *x2, const float *x3)
 {
     return MODC_LAUNCH_OVER(pack_5_bias_prepared, 32, 256, stream, y, x0, x1, x2, x3);
-}
-
-/* y in (32, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static __global__ void __launch_bounds__(256) pack_5_weight_prepared(float *y, const float *x0,
-        const float *x1)
-{
-    for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
-        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
-}
-
-int cnn_pack_5_weight_prepared(void *stream, float *y, const float *x0, const float *x1)
-{
-    return MODC_LAUNCH_OVER(pack_5_weight_prepared, 32, 256, stream, y, x0, x1);
 }
 
 /* y in (2, 2, 32, 10) = x0 */

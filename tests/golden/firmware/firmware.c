@@ -1254,13 +1254,6 @@ static MODC_KERNEL void pack_1_bias_prepared(
         y[i] = x0[i] - x1[i] * (modc_f32s_rsqrt(x3[i] + 9.99999975e-06f) * x2[i]);
 }
 
-/* y in (1, 1, 1, 6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 6; i++)
-        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
-}
-
 MODC_KERNELS_END
 
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
@@ -1323,7 +1316,7 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     memcpy(k->_0_bias, p->_0.bias, sizeof(float) * 6);
     pack_1_bias_prepared(
         k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
-    pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
+    y_1_scale(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     modc_f32_transpose(k->_4_weight, 6, p->_4.weight, 9, 9, 6);
     modc_f32_pack(k->_9_weight, p->_9.weight, 16, 24, 24, 1);
     return MODC_OK;

@@ -604,6 +604,21 @@ bool dim_is_size(const struct dim *dim, const struct size **size)
     return true;
 }
 
+const struct dim *dim_some(struct arena *arena, const struct dim *dim)
+{
+    for (int i = 0; i < dim->poly.count; i++) {
+        struct dim_choice choice;
+
+        if (!dim_as_choice(arena, dim->poly, &dim->poly.terms[i], DIM_EFFORT, &choice) || choice.larger)
+            continue;
+        if (dim_lower(choice.first) > 0)
+            return dim_some(arena, choice.second);
+        if (dim_lower(choice.second) > 0)
+            return dim_some(arena, choice.first);
+    }
+    return dim;
+}
+
 int dim_mark_sizes(const struct dim *dim, bool *used)
 {
     int count = 0;

@@ -77,6 +77,9 @@ bool dim_is_polynomial(const struct dim *dim);
 /* True where the dim is exactly one size, which is returned in *size (may be NULL). */
 bool dim_is_size(const struct dim *dim, const struct size **size);
 
+/* What is above 0 exactly where the dim is, in as few words as there are: n of min(n, 1). */
+const struct dim *dim_some(struct arena *arena, const struct dim *dim);
+
 /* Marks every size in the dim, used[size->index]; returns how many were not marked before. */
 int dim_mark_sizes(const struct dim *dim, bool *used);
 

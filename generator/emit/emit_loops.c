@@ -325,13 +325,18 @@ bool stride_is(const struct loops *k, int operand, int axis, int64_t stride)
     return dim_equals(k->nest.operands[operand].strides[axis], stride);
 }
 
+bool stays(const struct loops *k, int axis)
+{
+    return strcmp(k->index[axis], "0") == 0;
+}
+
 /* The sum of index * stride over the axes whose index is known: "" for 0. */
 const char *offset_text(struct loops *k, int operand, int first, int last)
 {
     struct text text = text_new(k->arena);
 
     for (int axis = first; axis <= last; axis++) {
-        if (!k->index[axis] || stride_is(k, operand, axis, 0))
+        if (!k->index[axis] || stays(k, axis) || stride_is(k, operand, axis, 0))
             continue;
         text_add(&text, text.length > 0 ? " + " : "");
         if (stride_is(k, operand, axis, 1))
@@ -398,9 +403,15 @@ const char *loop_name(struct loops *k)
     int letter = 0;
 
     for (int axis = 0; axis < k->nest.ndim; axis++)
-        if (k->index[axis])
+        if (k->index[axis] && !stays(k, axis))
             letter++;
     return names_new(&k->names, letters[letter]);
+}
+
+/* Whether the axis has one element or none, as sizes will have it. */
+static bool is_single(const struct loops *k, int axis)
+{
+    return dim_upper(k->nest.dims[axis]) == 1;
 }
 
 void open_loop(struct loops *k, int axis)
@@ -408,6 +419,11 @@ void open_loop(struct loops *k, int axis)
     const char *end = dim_c(k, k->nest.dims[axis]);
     const char *name;
 
+    if (is_single(k, axis)) {
+        open_block(k, "if (%s > 0)", dim_c(k, dim_some(k->arena, k->nest.dims[axis])));
+        k->index[axis] = "0";
+        return;
+    }
     open_block(k, "%s", "");
     name = loop_name(k);
     k->block->head = arena_format(k->arena, "for (int %s = 0; %s < %s; %s++)", name, name, end, name);
@@ -425,12 +441,16 @@ static const char *axis_of_place(struct loops *k, const char *at, const int *axe
 {
     const struct dim *inner = dim_const(k->arena, 1);
     const char *index = at;
+    int outer = 0;
 
     for (int i = which + 1; i < count; i++)
-        inner = dim_mul(k->arena, inner, k->nest.dims[axes[i]]);
+        if (!is_single(k, axes[i])) /* of no elements there are no places */
+            inner = dim_mul(k->arena, inner, k->nest.dims[axes[i]]);
+    for (int i = 0; i < which; i++)
+        outer += !is_single(k, axes[i]);
     if (!dim_equals(inner, 1))
         index = arena_format(k->arena, "%s / %s", index, dim_c_text(k->cx, inner, true));
-    if (which > 0)
+    if (outer > 0)
         index = arena_format(k->arena, "%s %% %s", index, dim_c_text(k->cx, k->nest.dims[axes[which]], true));
     return index;
 }
@@ -476,8 +496,12 @@ void declare_places(struct loops *k, const char *at, const char *type, const int
     for (int i = 0; i < count; i++) {
         const char *name, *index = axis_of_place(k, at, axes, count, i);
 
-        if (!moves(k, axes[i]) || none) { /* nothing to divide by */
+        if (!moves(k, axes[i]) || is_single(k, axes[i]) || none) { /* nothing to divide by */
             k->index[axes[i]] = "0";
+            continue;
+        }
+        if (strcmp(index, at) == 0 && !wide) {
+            k->index[axes[i]] = at;
             continue;
         }
         name = loop_name(k);

@@ -34,7 +34,7 @@ struct loops {
     const char **pointer;   /* the same, or the pointer to the row that the loops are at */
     bool *in_row;           /* pointer[i] includes the axes before the last */
     const char
-        *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
+        *index[MAX_DIMS]; /* where each axis is: a loop's variable, an expression, "0"; NULL: not inside */
     enum dtype *computed; /* with what each operand is computed; it is stored as the nest says */
     bool *loaded;         /* which operands have vectors in the innermost loop */
     const char **splat;   /* of each operand: the vector that holds its one value, or NULL */
@@ -87,6 +87,9 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
 
 bool stride_is(const struct loops *k, int operand, int axis, int64_t stride);
 int64_t axis_upper(const struct loops *k, int axis);
+/* Whether the index is known to be 0: nothing moves along the axis, or it has one element if any. */
+bool stays(const struct loops *k, int axis);
+
 const char *loop_name(struct loops *k);
 void open_loop(struct loops *k, int axis);
 void close_loop(struct loops *k, int axis);

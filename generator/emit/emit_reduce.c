@@ -200,7 +200,7 @@ static const char *flat_index(struct loops *k)
     for (int axis = k->nest.ndim - 1; axis >= 0; axis--) {
         struct text term = text_new(k->arena);
 
-        if (!k->nest.reduced[axis])
+        if (!k->nest.reduced[axis] || stays(k, axis))
             continue;
         if (dim_equals(stride, 1))
             text_add(&term, k->index[axis]);

@@ -452,6 +452,9 @@ static void test_limits(void **state)
                      dim_eval(dim, at), dim_lower(dim), dim_upper(dim));
     }
     assert_string_equal(dim_agreement(&arena, past, min(past, sub(k(24), length))), "past + tokens <= 24");
+    assert_same(dim_some(&arena, min(batch, k(1))), batch);
+    assert_same(dim_some(&arena, min(min(batch, tokens), k(4))), min(batch, tokens));
+    assert_same(dim_some(&arena, max(batch, tokens)), max(batch, tokens));
     assert_string_equal(dim_agreement(&arena, min(batch, k(4)), k(4)), "4 <= batch");
     assert_string_equal(dim_agreement(&arena, k(4), min(batch, k(4))), "4 <= batch");
     assert_string_equal(dim_agreement(&arena, max(batch, k(4)), batch), "4 <= batch");

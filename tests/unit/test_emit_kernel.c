@@ -1082,6 +1082,8 @@ static const struct dim *random_dim(void)
         return s(&index_size);
     case 3:
         return dim_floordiv(ARENA, dim_add(ARENA, s(&tokens), k(1)), k(2));
+    case 4: /* one or none */
+        return dim_min(ARENA, s(pick(2) ? &batch : &index_size), k(1));
     default:
         return k(counts[pick(15)]);
     }

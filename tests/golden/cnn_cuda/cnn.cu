@@ -449,8 +449,8 @@ static __global__ void __launch_bounds__(256) y_1_sum(float *y, const float *x0,
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
         float sum = 0.0f;
 
-        for (int j = 0; j < modc_min(batch, 1); j++)
-            sum += x0[j * 1024 + i];
+        if (batch > 0)
+            sum += x0[i];
         y[i] = sum;
     }
 }
@@ -466,8 +466,8 @@ static __global__ void __launch_bounds__(256) y_1_sum_fenced(float *y, const flo
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
         float sum = 0.0f;
 
-        for (int j = 0; j < modc_min(batch, 1); j++)
-            sum += x0[i * 64 + j * 1024];
+        if (batch > 0)
+            sum += x0[i * 64];
         y[i] = sum;
     }
 }
@@ -1099,8 +1099,8 @@ static __global__ void __launch_bounds__(256) y_5_sum(float *y, const float *x0,
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
         float sum = 0.0f;
 
-        for (int j = 0; j < modc_min(batch, 1); j++)
-            sum += x0[j * 512 + i];
+        if (batch > 0)
+            sum += x0[i];
         y[i] = sum;
     }
 }
@@ -1116,8 +1116,8 @@ static __global__ void __launch_bounds__(256) y_5_sum_fenced(float *y, const flo
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
         float sum = 0.0f;
 
-        for (int j = 0; j < modc_min(batch, 1); j++)
-            sum += x0[i * 16 + j * 512];
+        if (batch > 0)
+            sum += x0[i * 16];
         y[i] = sum;
     }
 }

@@ -272,7 +272,9 @@ static void print_launcher(struct loops *k, struct text *out, const char *parame
     emit_line(out, launcher_head(k->cx, k->scene->launchers, k->scene->prefix, k->name, stream, parameters));
     text_add(out, "{\n");
     if (k->each > 1)
-        places = arena_format(k->arena, "(int64_t)%d * %s", k->each, dim_c_text(k->cx, k->threads, true));
+        places = arena_format(k->arena, "%s%d * %s",
+                              dim_fits(k->threads, INT32_MAX / k->each) ? "" : "(int64_t)", k->each,
+                              dim_c_text(k->cx, k->threads, true));
     emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s, %s);", k->name, places,
                                 block_threads(k), stream, parameter_names(k->cx, parameters)));
     text_add(out, "}\n");
@@ -518,6 +520,10 @@ static void open_threads(struct loops *k, const int *axes, int count)
     const char *at, *type;
 
     k->threads = places_of(k, axes, count);
+    if (dim_equals(k->threads, 1)) {
+        open_block(k, "if (MODC_THREAD(%d) == 0)", THREADS);
+        return;
+    }
     type = place_type(k->threads);
     open_block(k, "%s", "");
     at = place_name(k, type, count, "at");

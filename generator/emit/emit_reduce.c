@@ -644,7 +644,8 @@ static void share_cells(struct loops *k, const struct reduction *r, const struct
               reduce_is_arg(r->kind) ? r->best : r->accumulator);
     if (shared->indices)
         statement(k, "%s[%s] = %s;", shared->indices, shared->thread, r->accumulator);
-    open_block(k, "for (int %s = %d; %s >= %d; %s /= 2)", d, r->form.threads / 2, d, r->form.outputs, d);
+    open_block(k, "for (int %s = %d; %s %s; %s /= 2)", d, r->form.threads / 2, d,
+               r->form.outputs > 1 ? arena_format(k->arena, ">= %d", r->form.outputs) : "> 0", d);
     statement(k, "__syncthreads();");
     open_block(k, "if (%s < %s)", shared->thread, d);
     combine_cells(k, r, shared, d);
@@ -657,6 +658,7 @@ static void reduce_blocks(struct loops *k, struct reduction *r)
     int kept[MAX_DIMS], count = axes_of(k, false, kept), outputs = r->form.outputs;
     const struct dim *places = places_of(k, kept, count);
     const char *all = dim_c(k, places), *first, *found;
+    const bool single = dim_equals(places, 1); /* and one block */
     struct shared shared = {.cells = names_new(&k->names, "cells"), .outside = ""};
     int64_t extent;
 
@@ -670,7 +672,7 @@ static void reduce_blocks(struct loops *k, struct reduction *r)
     }
     shared.thread = names_new(&k->names, "thread");
     declare(k, "const int %s = (int)threadIdx.x;", shared.thread);
-    first = names_new(&k->names, outputs > 1 ? "first" : "at");
+    first = single ? "0" : names_new(&k->names, outputs > 1 ? "first" : "at");
     if (outputs > 1) {
         open_block(k, "for (int %s = (int)blockIdx.x * %d; %s < %s; %s += (int)gridDim.x * %d)", first,
                    outputs, first, all, first, outputs);
@@ -679,24 +681,31 @@ static void reduce_blocks(struct loops *k, struct reduction *r)
         if (!dim_is_const(places, &extent) || extent % outputs != 0)
             shared.outside = arena_format(k->arena, "%s < %s", shared.at, all);
     } else {
-        open_block(k, "for (int %s = (int)blockIdx.x; %s < %s; %s += (int)gridDim.x)", first, first, all,
-                   first);
+        if (!single)
+            open_block(k, "for (int %s = (int)blockIdx.x; %s < %s; %s += (int)gridDim.x)", first, first, all,
+                       first);
         shared.at = first;
     }
     if (count > 0)
         declare_places(k, shared.at, "int", kept, count);
     share_elements(k, r, &shared);
     share_cells(k, r, &shared);
-    open_block(k, "if (%s < %d%s%s)", shared.thread, outputs, *shared.outside ? " && " : "", shared.outside);
+    if (outputs == 1)
+        open_block(k, "if (%s == 0)", shared.thread);
+    else
+        open_block(k, "if (%s < %d%s%s)", shared.thread, outputs, *shared.outside ? " && " : "",
+                   shared.outside);
     found = arena_format(k->arena, "%s[%s]", reduce_is_arg(r->kind) ? shared.indices : shared.cells,
                          shared.thread);
     if (!reduce_is_arg(r->kind) && widens(r))
         found = arena_format(k->arena, "(%s)%s", scalar_accumulator_type(r), found);
     store_scalar(k, r, found);
     close_block(k);
-    statement(k, "__syncthreads();");
     for (int i = 0; i < count; i++)
         k->index[kept[i]] = NULL;
+    if (single)
+        return;
+    statement(k, "__syncthreads();"); /* before cells are written again */
     close_block(k);
 }
 

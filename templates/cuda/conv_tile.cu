@@ -116,8 +116,8 @@ static __global__ void __launch_bounds__(T_threads, 1) T_NAME(T_PARAMETERS T_MOR
 
         if (r < pixels && c < T_oc) {
             const int o = T_IF(T_grouped, group * T_oc + c, c);
-
 #if T_pieced
+
             v[((int)blockIdx.z * pixels + r) * T_channels + o] = sum[i / 4][i % 4];
 #else
             const T_real value = T_IF(T_bias, sum[i / 4][i % 4] + T_GET(bias, bias[o]), sum[i / 4][i % 4]);
@@ -126,6 +126,7 @@ static __global__ void __launch_bounds__(T_threads, 1) T_NAME(T_PARAMETERS T_MOR
 
             y[place] = T_PUT(y, T_EPILOGUE(value, 0, o));
 #else
+
             y[r * T_ldy + o] = T_PUT(y, T_EPILOGUE(value, r, o));
 #endif
 #endif

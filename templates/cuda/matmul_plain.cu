@@ -7,10 +7,10 @@
 T_COMMENT
 static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
-    const unsigned places = (unsigned)(T_total * T_n);
+    const unsigned places = T_total * T_n;
 
-    for (unsigned at = (unsigned)MODC_THREAD(256); at < places; at += (unsigned)MODC_THREADS(256)) {
-        const int row = (int)(at / (unsigned)T_n), j = (int)(at % (unsigned)T_n);
+    for (unsigned at = MODC_THREAD(256); at < places; at += MODC_THREADS(256)) {
+        const int row = at / T_n, j = at % T_n;
 #if T_batched
         const int batch = row / T_m, i = row % T_m;
 #if T_batched == 2

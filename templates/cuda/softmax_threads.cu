@@ -5,10 +5,10 @@
 T_COMMENT
 static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
-    const unsigned columns = (unsigned)(T_m * T_n);
+    const unsigned columns = T_m * T_n;
 
-    for (unsigned i = (unsigned)MODC_THREAD(256); i < columns; i += (unsigned)MODC_THREADS(256)) {
-        const int at = (int)(i / T_IF(T_empty, 1u, (unsigned)T_n)) * (T_k * T_n) + (int)(i % T_IF(T_empty, 1u, (unsigned)T_n));
+    for (unsigned i = MODC_THREAD(256); i < columns; i += MODC_THREADS(256)) {
+        const int at = T_IF(T_empty, 0, i / T_n * (T_k * T_n) + i % T_n);
         T_real most = -T_V(inf)(), sum = 0, last;
 
         for (int k = 0; k < T_k; k++)

@@ -105,8 +105,8 @@ static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const
 
         if (r < pixels && c < 16) {
             const int o = c;
-
             const float value = sum[i / 4][i % 4] + bias[o];
+
             y[r * 16 + o] = value;
         }
     }
@@ -207,8 +207,8 @@ static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
 
         if (r < pixels && c < 16) {
             const int o = c;
-
             const float value = sum[i / 4][i % 4] + bias[o];
+
             y[r * 16 + o] = y_0_conv2d_fused_tail(value);
         }
     }
@@ -316,7 +316,7 @@ int cnn_y_1_mul_fused_mul_mul_add_where(void *stream, float *y, const float *x0,
 /* y () = x0 + 1 */
 static __global__ void __launch_bounds__(256) y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
-    for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256))
+    if (MODC_THREAD(256) == 0)
         y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
@@ -365,7 +365,7 @@ static __global__ void __launch_bounds__(256) y_1_rest(float *y, const float *x0
 
 int cnn_y_1_rest(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_1_rest, (int64_t)32 * 16, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_1_rest, 32 * 16, 256, stream, y, x0, x1, batch);
 }
 
 /* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
@@ -384,12 +384,12 @@ static __global__ void __launch_bounds__(1024) y_1_rest_fenced(float *y, const f
             sum += x0[at * 64 + j * 1024 + k] - x1[at];
         }
         cells[thread] = sum;
-        for (int d = 512; d >= 1; d /= 2) {
+        for (int d = 512; d > 0; d /= 2) {
             __syncthreads();
             if (thread < d)
                 cells[thread] += cells[thread + d];
         }
-        if (thread < 1)
+        if (thread == 0)
             y[at] = cells[thread] / (float)(64 * batch);
         __syncthreads();
     }
@@ -397,7 +397,7 @@ static __global__ void __launch_bounds__(1024) y_1_rest_fenced(float *y, const f
 
 int cnn_y_1_rest_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_1_rest_fenced, (int64_t)1024 * 16, 1024, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_1_rest_fenced, 1024 * 16, 1024, stream, y, x0, x1, batch);
 }
 
 /* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -507,7 +507,7 @@ static __global__ void __launch_bounds__(256) y_1_sum_mean(float *y, const float
 
 int cnn_y_1_sum_mean(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_1_sum_mean, (int64_t)32 * 16, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_1_sum_mean, 32 * 16, 256, stream, y, x0, x1, batch);
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2 */
@@ -527,12 +527,12 @@ static __global__ void __launch_bounds__(1024) y_1_sum_mean_fenced(float *y, con
             sum += difference * difference;
         }
         cells[thread] = sum;
-        for (int d = 512; d >= 1; d /= 2) {
+        for (int d = 512; d > 0; d /= 2) {
             __syncthreads();
             if (thread < d)
                 cells[thread] += cells[thread + d];
         }
-        if (thread < 1)
+        if (thread == 0)
             y[at] = cells[thread];
         __syncthreads();
     }
@@ -540,8 +540,7 @@ static __global__ void __launch_bounds__(1024) y_1_sum_mean_fenced(float *y, con
 
 int cnn_y_1_sum_mean_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_1_sum_mean_fenced, (int64_t)1024 * 16, 1024, stream, y, x0, x1,
-                            batch);
+    return MODC_LAUNCH_OVER(y_1_sum_mean_fenced, 1024 * 16, 1024, stream, y, x0, x1, batch);
 }
 
 /* y (16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
@@ -751,8 +750,8 @@ static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const
 
         if (r < pixels && c < 32) {
             const int o = c;
-
             const float value = sum[i / 4][i % 4] + bias[o];
+
             y[r * 32 + o] = value;
         }
     }
@@ -853,8 +852,8 @@ static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
 
         if (r < pixels && c < 32) {
             const int o = c;
-
             const float value = sum[i / 4][i % 4] + bias[o];
+
             y[r * 32 + o] = y_4_conv2d_fused_tail(value);
         }
     }
@@ -1015,7 +1014,7 @@ static __global__ void __launch_bounds__(256) y_5_rest(float *y, const float *x0
 
 int cnn_y_5_rest(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_5_rest, (int64_t)32 * 32, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_5_rest, 32 * 32, 256, stream, y, x0, x1, batch);
 }
 
 /* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
@@ -1034,12 +1033,12 @@ static __global__ void __launch_bounds__(256) y_5_rest_fenced(float *y, const fl
             sum += x0[at * 16 + j * 512 + k] - x1[at];
         }
         cells[thread] = sum;
-        for (int d = 128; d >= 1; d /= 2) {
+        for (int d = 128; d > 0; d /= 2) {
             __syncthreads();
             if (thread < d)
                 cells[thread] += cells[thread + d];
         }
-        if (thread < 1)
+        if (thread == 0)
             y[at] = cells[thread] / (float)(16 * batch);
         __syncthreads();
     }
@@ -1047,7 +1046,7 @@ static __global__ void __launch_bounds__(256) y_5_rest_fenced(float *y, const fl
 
 int cnn_y_5_rest_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_5_rest_fenced, (int64_t)256 * 32, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_5_rest_fenced, 256 * 32, 256, stream, y, x0, x1, batch);
 }
 
 /* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -1157,7 +1156,7 @@ static __global__ void __launch_bounds__(256) y_5_sum_mean(float *y, const float
 
 int cnn_y_5_sum_mean(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_5_sum_mean, (int64_t)32 * 32, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_5_sum_mean, 32 * 32, 256, stream, y, x0, x1, batch);
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2 */
@@ -1177,12 +1176,12 @@ static __global__ void __launch_bounds__(256) y_5_sum_mean_fenced(float *y, cons
             sum += difference * difference;
         }
         cells[thread] = sum;
-        for (int d = 128; d >= 1; d /= 2) {
+        for (int d = 128; d > 0; d /= 2) {
             __syncthreads();
             if (thread < d)
                 cells[thread] += cells[thread + d];
         }
-        if (thread < 1)
+        if (thread == 0)
             y[at] = cells[thread];
         __syncthreads();
     }
@@ -1190,7 +1189,7 @@ static __global__ void __launch_bounds__(256) y_5_sum_mean_fenced(float *y, cons
 
 int cnn_y_5_sum_mean_fenced(void *stream, float *y, const float *x0, const float *x1, int batch)
 {
-    return MODC_LAUNCH_OVER(y_5_sum_mean_fenced, (int64_t)256 * 32, 256, stream, y, x0, x1, batch);
+    return MODC_LAUNCH_OVER(y_5_sum_mean_fenced, 256 * 32, 256, stream, y, x0, x1, batch);
 }
 
 /* y (32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */

@@ -118,10 +118,10 @@ static __global__ void __launch_bounds__(256, 1) y_0_dweight(float *y, const flo
                                                              const float *e0, const float *e1,
                                                              int batch)
 {
-    const unsigned places = (unsigned)(16 * 4);
+    const unsigned places = 16 * 4;
 
-    for (unsigned at = (unsigned)MODC_THREAD(256); at < places; at += (unsigned)MODC_THREADS(256)) {
-        const int row = (int)(at / (unsigned)4), j = (int)(at % (unsigned)4);
+    for (unsigned at = MODC_THREAD(256); at < places; at += MODC_THREADS(256)) {
+        const int row = at / 4, j = at % 4;
         const float *const from = x + row;
         const float *const by = w + j;
         float *const to = y + row * 4;
@@ -148,10 +148,10 @@ static __global__ void __launch_bounds__(256, 1) y_2_dinput(float *restrict y,
                                                             const float *restrict bias,
                                                             const float *restrict e0, int batch)
 {
-    const unsigned places = (unsigned)(batch * 16);
+    const unsigned places = batch * 16;
 
-    for (unsigned at = (unsigned)MODC_THREAD(256); at < places; at += (unsigned)MODC_THREADS(256)) {
-        const int row = (int)(at / (unsigned)16), j = (int)(at % (unsigned)16);
+    for (unsigned at = MODC_THREAD(256); at < places; at += MODC_THREADS(256)) {
+        const int row = at / 16, j = at % 16;
         const float *const from = x + row * 3;
         const float *const by = w + j;
         float *const to = y + row * 16;
@@ -250,10 +250,10 @@ static __global__ void __launch_bounds__(256, 1) y_2_dweight(float *y, const flo
                                                              const float *e0, const float *e1,
                                                              int batch)
 {
-    const unsigned places = (unsigned)(3 * 16);
+    const unsigned places = 3 * 16;
 
-    for (unsigned at = (unsigned)MODC_THREAD(256); at < places; at += (unsigned)MODC_THREADS(256)) {
-        const int row = (int)(at / (unsigned)16), j = (int)(at % (unsigned)16);
+    for (unsigned at = MODC_THREAD(256); at < places; at += MODC_THREADS(256)) {
+        const int row = at / 16, j = at % 16;
         const float *const from = x + row;
         const float *const by = w + j;
         float *const to = y + row * 16;
@@ -352,7 +352,7 @@ int trained_root_log_softmax(void *stream, float *y, const float *x, int batch)
 static __global__ void __launch_bounds__(256, 1) root_loss(float *y, const float *x0,
                                                            const int64_t *x1, int batch)
 {
-    for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256)) {
+    if (MODC_THREAD(256) == 0) {
         float sum = 0.0f;
 
         for (int i = 0; i < batch; i++)
@@ -381,7 +381,7 @@ int trained_root_ne(void *stream, bool *y, const int64_t *x0, int batch)
 /* y () = sum of int64(x0) */
 static __global__ void __launch_bounds__(256, 1) root_sum(int64_t *y, const bool *x0, int batch)
 {
-    for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256)) {
+    if (MODC_THREAD(256) == 0) {
         uint64_t sum = 0;
 
         for (int i = 0; i < batch; i++)
@@ -411,7 +411,7 @@ int trained_root_where(void *stream, int64_t *y, const bool *x0, const int64_t *
 /* y () = 1.0 / float32(x0) */
 static __global__ void __launch_bounds__(256, 1) root_ddiv(float *y, const int64_t *x0)
 {
-    for (int at = MODC_THREAD(256); at < 1; at += MODC_THREADS(256))
+    if (MODC_THREAD(256) == 0)
         y[0] = 1.0f / (float)x0[0];
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "emit/tidy.h"
 
 static bool is_word(char c)
 {
@@ -443,79 +444,7 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
     }
 }
 
-/* ---- layout: what filling leaves behind -------------------------------------------------------------------- */
-
-static bool ends_number(const char *at)
-{
-    return !is_word(*at) && *at != '.';
-}
-
-/* Drops the operand that ends the text: a word, a call, something in brackets. */
-static void drop_operand(struct text *text)
-{
-    int depth = 0;
-
-    while (text->length > 0) {
-        char last = text->data[text->length - 1];
-
-        depth += (last == ')' || last == ']') - (last == '(' || last == '[');
-        if (depth < 0 || (depth == 0 && !is_word(last) && last != '(' && last != '['))
-            return;
-        text->data[--text->length] = 0;
-    }
-}
-
-/* Is there an operand 0 or 1 behind a sign? */
-static bool has_neutral(const char *line)
-{
-    for (const char *at = strchr(line, ' '); at; at = strchr(at + 1, ' '))
-        if ((at[1] == '*' || at[1] == '+' || at[1] == '-') && at[2] == ' ' && (at[3] == '0' || at[3] == '1'))
-            return true;
-    return false;
-}
-
-/* x * 1 and x - 0 are x; x * 0 is 0, and goes where it is added. */
-static const char *simplify(struct cx *cx, const char *line)
-{
-    struct text out;
-
-    if (!has_neutral(line))
-        return line;
-    out = text_new(&cx->arena);
-
-    for (const char *at = line; *at; at++) {
-        const char *blank = strchr(at, ' ');
-
-        if (!blank)
-            blank = at + strlen(at);
-        if (blank > at) {
-            text_add_bytes(&out, at, (size_t)(blank - at));
-            at = blank - 1;
-            continue;
-        }
-
-        bool plus_zero = (strncmp(at, " + 0", 4) == 0 || strncmp(at, " - 0", 4) == 0) &&
-                         ends_number(at + 4) && at[4] != ' ';
-
-        if (strncmp(at, " * 1", 4) == 0 && ends_number(at + 4)) {
-            at += 3;
-        } else if (plus_zero) {
-            at += 3;
-        } else if (strncmp(at, " * 0", 4) == 0 && ends_number(at + 4)) {
-            drop_operand(&out);
-            at += 3;
-            if (strncmp(at + 1, " + ", 3) == 0)
-                at += 3;
-            else if (out.length >= 3 && strcmp(out.data + out.length - 3, " + ") == 0)
-                out.data[out.length -= 3] = 0;
-            else
-                text_add(&out, "0");
-        } else {
-            text_add_bytes(&out, at, 1);
-        }
-    }
-    return strcmp(out.data, line) == 0 ? out.data : simplify(cx, out.data);
-}
+/* ---- layout ------------------------------------------------------------------------------------------------ */
 
 static bool holds(const char *text, size_t length, const char *pair)
 {
@@ -549,7 +478,7 @@ static void lay_out(struct cx *cx, struct text *out, const char *text)
             if (comment || directive)
                 text_printf(out, "%s\n", logical.data);
             else
-                text_printf(out, "%s\n", simplify(cx, logical.data));
+                text_printf(out, "%s\n", tidy_line(&cx->arena, logical.data));
             logical.length = 0;
             logical.data[0] = 0;
             depth = 0;

@@ -38,6 +38,7 @@ TEXTS = {
     "emit_training.c": "names of an optimiser's and a scheduler's options",
     "kernel.c": "the spec's words of modules; types of parameters",
     "template.c": "templates, and the lines that they become",
+    "tidy.c": "signs and parentheses that filling a template left",
 }
 
 

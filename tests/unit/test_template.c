@@ -169,6 +169,17 @@ static void test_layout(void **state)
     (void)state;
     FILLS("x[i * 1 + 0] = a - 0;\n", "x[i] = a;\n");
     FILLS("x[i * 0 + j] = f(a,\n       b);\n", "x[j] = f(a, b);\n");
+    FILLS("c = k / 1 % 3, d = k / 4 % 1, e = a + k % 1 + b;\n", "c = k % 3, d = 0, e = a + b;\n");
+    FILLS("x[a + (h * 8 + q) * 1 + c] = b[(h + 1) * 1];\n", "x[a + h * 8 + q + c] = b[h + 1];\n");
+    FILLS("i = k / (3 * 1) * 2 + i * (64 / 16) + (7 / 2);\n", "i = k / 3 * 2 + i * 4 + 7 / 2;\n");
+    /* what groups stays: sums of floats too, of which each is rounded */
+    FILLS("x = (a - b) - c, y = (a + b) + (c + d);\n", "x = (a - b) - c, y = (a + b) + (c + d);\n");
+    FILLS("i = k / (3 * n) - (a - b) + (c + d) * 2;\n", "i = k / (3 * n) - (a - b) + (c + d) * 2;\n");
+    FILLS("f(a + (b + c), (float)x, (const T *)y, (int)(a * b));\n",
+          "f(a + (b + c), (float)x, (const T *)y, (int)(a * b));\n");
+    FILLS("if (r < (min(n, 1)) && (a < b ? c : d)) {\n", "if (r < min(n, 1) && (a < b ? c : d)) {\n");
+    FILLS("int a __attribute__((unused)) = f((n * 2), 8), b = x * 1.0f + 0.0f;\n",
+          "int a __attribute__((unused)) = f(n * 2, 8), b = x * 1.0f + 0.0f;\n");
 }
 
 static const char *fitted(const char *text)

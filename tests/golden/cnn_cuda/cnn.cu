@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const
     const int taps = 3 * 3, steps = (taps + 15) / 16, pixels = batch * 8 * 8;
     const int thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
     const int wk = thread / 32, wc = thread % 32;
-    const int row = thread / (32 / 4) * 4, column = thread % (32 / 4) * 4;
+    const int row = thread / 8 * 4, column = thread % 8 * 4;
     const int first = (int)blockIdx.x * 32, band = 0;
     const int from = 0, to = steps;
     int top[8], west[8], image[8]; /* of the windows of which this thread fetches */
@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const
 
     MODC_UNROLL
     for (int i = 0; i < 8; i++) {
-        const int r = first + xr + i * (64 / 16), line = r / 8;
+        const int r = first + xr + i * 4, line = r / 8;
 
         top[i] = line % 8 - 1;
         west[i] = r % 8 - 1;
@@ -56,18 +56,18 @@ static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const
     }
     for (int step = from; step <= to; step++) {
         if (step < to) {
-            const int k = step * 16 + xk, kh = k / (3), kw = k / 1 % 3, c = k % 1;
+            const int k = step * 16 + xk, kh = k / 3, kw = k % 3, c = 0;
 
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
                 const int h = top[i] + kh, q = west[i] + kw;
                 const bool seen = k < taps && h >= 0 && h < 8 && q >= 0 && q < 8;
 
-                left[i] = seen ? x[image[i] + (h * 8 + q) + c] : 0;
+                left[i] = seen ? x[image[i] + h * 8 + q + c] : 0;
             }
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
-                const int p = step * 16 + wk + i * (32 / 16);
+                const int p = step * 16 + wk + i * 2;
                 const int o = band + wc;
                 const int tap = p * 16;
 
@@ -92,10 +92,10 @@ static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const
         if (step < to) {
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                a[step % 2][xk][xr + i * (64 / 16)] = left[i];
+                a[step % 2][xk][xr + i * 4] = left[i];
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                b[step % 2][wk + i * (32 / 16)][wc] = right[i];
+                b[step % 2][wk + i * 2][wc] = right[i];
         }
         __syncthreads();
     }
@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
     const int taps = 3 * 3, steps = (taps + 15) / 16, pixels = batch * 8 * 8;
     const int thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
     const int wk = thread / 32, wc = thread % 32;
-    const int row = thread / (32 / 4) * 4, column = thread % (32 / 4) * 4;
+    const int row = thread / 8 * 4, column = thread % 8 * 4;
     const int first = (int)blockIdx.x * 32, band = 0;
     const int from = 0, to = steps;
     int top[8], west[8], image[8]; /* of the windows of which this thread fetches */
@@ -148,7 +148,7 @@ static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
 
     MODC_UNROLL
     for (int i = 0; i < 8; i++) {
-        const int r = first + xr + i * (64 / 16), line = r / 8;
+        const int r = first + xr + i * 4, line = r / 8;
 
         top[i] = line % 8 - 1;
         west[i] = r % 8 - 1;
@@ -158,18 +158,18 @@ static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
     }
     for (int step = from; step <= to; step++) {
         if (step < to) {
-            const int k = step * 16 + xk, kh = k / (3), kw = k / 1 % 3, c = k % 1;
+            const int k = step * 16 + xk, kh = k / 3, kw = k % 3, c = 0;
 
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
                 const int h = top[i] + kh, q = west[i] + kw;
                 const bool seen = k < taps && h >= 0 && h < 8 && q >= 0 && q < 8;
 
-                left[i] = seen ? x[image[i] + (h * 8 + q) + c] : 0;
+                left[i] = seen ? x[image[i] + h * 8 + q + c] : 0;
             }
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
-                const int p = step * 16 + wk + i * (32 / 16);
+                const int p = step * 16 + wk + i * 2;
                 const int o = band + wc;
                 const int tap = p * 16;
 
@@ -194,10 +194,10 @@ static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
         if (step < to) {
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                a[step % 2][xk][xr + i * (64 / 16)] = left[i];
+                a[step % 2][xk][xr + i * 4] = left[i];
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                b[step % 2][wk + i * (32 / 16)][wc] = right[i];
+                b[step % 2][wk + i * 2][wc] = right[i];
         }
         __syncthreads();
     }
@@ -683,7 +683,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const
     const int taps = 3 * 3 * 16, steps = (taps + 15) / 16, pixels = batch * 4 * 4;
     const int thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
     const int wk = thread / 32, wc = thread % 32;
-    const int row = thread / (32 / 4) * 4, column = thread % (32 / 4) * 4;
+    const int row = thread / 8 * 4, column = thread % 8 * 4;
     const int first = (int)blockIdx.x * 32, band = 0;
     const int from = 0, to = steps;
     int top[8], west[8], image[8]; /* of the windows of which this thread fetches */
@@ -691,7 +691,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const
 
     MODC_UNROLL
     for (int i = 0; i < 8; i++) {
-        const int r = first + xr + i * (64 / 16), line = r / 4;
+        const int r = first + xr + i * 4, line = r / 4;
 
         top[i] = line % 4 - 1;
         west[i] = r % 4 - 1;
@@ -712,7 +712,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const
             }
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
-                const int p = step * 16 + wk + i * (32 / 16);
+                const int p = step * 16 + wk + i * 2;
                 const int o = band + wc;
                 const int tap = p * 32;
 
@@ -737,10 +737,10 @@ static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const
         if (step < to) {
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                a[step % 2][xk][xr + i * (64 / 16)] = left[i];
+                a[step % 2][xk][xr + i * 4] = left[i];
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                b[step % 2][wk + i * (32 / 16)][wc] = right[i];
+                b[step % 2][wk + i * 2][wc] = right[i];
         }
         __syncthreads();
     }
@@ -785,7 +785,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
     const int taps = 3 * 3 * 16, steps = (taps + 15) / 16, pixels = batch * 4 * 4;
     const int thread = (int)threadIdx.x, xk = thread % 16, xr = thread / 16;
     const int wk = thread / 32, wc = thread % 32;
-    const int row = thread / (32 / 4) * 4, column = thread % (32 / 4) * 4;
+    const int row = thread / 8 * 4, column = thread % 8 * 4;
     const int first = (int)blockIdx.x * 32, band = 0;
     const int from = 0, to = steps;
     int top[8], west[8], image[8]; /* of the windows of which this thread fetches */
@@ -793,7 +793,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
 
     MODC_UNROLL
     for (int i = 0; i < 8; i++) {
-        const int r = first + xr + i * (64 / 16), line = r / 4;
+        const int r = first + xr + i * 4, line = r / 4;
 
         top[i] = line % 4 - 1;
         west[i] = r % 4 - 1;
@@ -814,7 +814,7 @@ static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
             }
             MODC_UNROLL
             for (int i = 0; i < 8; i++) {
-                const int p = step * 16 + wk + i * (32 / 16);
+                const int p = step * 16 + wk + i * 2;
                 const int o = band + wc;
                 const int tap = p * 32;
 
@@ -839,10 +839,10 @@ static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
         if (step < to) {
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                a[step % 2][xk][xr + i * (64 / 16)] = left[i];
+                a[step % 2][xk][xr + i * 4] = left[i];
             MODC_UNROLL
             for (int i = 0; i < 8; i++)
-                b[step % 2][wk + i * (32 / 16)][wc] = right[i];
+                b[step % 2][wk + i * 2][wc] = right[i];
         }
         __syncthreads();
     }

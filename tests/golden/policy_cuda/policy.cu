@@ -492,8 +492,8 @@ static __global__ void __launch_bounds__(256, 1) critic_linear(float *restrict y
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
     for (int at = MODC_THREAD(256) / 32; at < strips; at += MODC_THREADS(256) / 32) {
-        const int j = at % 1;
-        const int row = at / 1 * 8;
+        const int j = 0;
+        const int row = at * 8;
         const float *const from = x + row * 64;
         const float *const by = w + j * 64;
         float *const to = y + row;

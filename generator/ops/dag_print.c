@@ -1,6 +1,10 @@
 /* dag_print.c - DAGs as text, for dumps and comments. */
 #include "ops/dag_parts.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { LEVEL_ANY, LEVEL_COMPARE, LEVEL_OR, LEVEL_XOR, LEVEL_AND, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_UNARY };
 
 static const struct {
@@ -41,6 +45,21 @@ static void print_operator(struct text *text, const struct dag *dag, const int *
         text_add(text, ")");
 }
 
+/* In as few digits as tell it from all others of its type: 0.1, whatever a float32 makes of that. */
+static void print_number(struct text *text, enum dtype dtype, double number)
+{
+    char digits[32];
+    double shown = number;
+
+    for (int precision = 1; precision <= 17 && isfinite(number); precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, number);
+        shown = strtod(digits, NULL);
+        if (dtype_round(dtype, shown) == number)
+            break;
+    }
+    text_double(text, shown);
+}
+
 /* whole: the node itself, although it has a name. */
 static void print_node(struct text *text, const struct dag *dag, const int *uses, int index, int level,
                        bool whole)
@@ -57,7 +76,7 @@ static void print_node(struct text *text, const struct dag *dag, const int *uses
         return;
     case PRIM_CONST:
         if (dtype_is_float(node->dtype))
-            text_double(text, node->number);
+            print_number(text, node->dtype, node->number);
         else if (node->dtype == DTYPE_BOOL)
             text_add(text, node->integer ? "True" : "False");
         else

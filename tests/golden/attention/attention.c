@@ -480,7 +480,7 @@ static MODC_KERNEL void root_attention_values(
 }
 
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
- * s is then x0 * 0.28867512941360474;
+ * s is then x0 * 0.28867513;
  * query i sees keys 0 to i;
  * y is a part of a larger value */
 static MODC_KERNEL void root_attention(

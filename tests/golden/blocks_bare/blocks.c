@@ -39,7 +39,7 @@ MODC_INLINE modc_f32 add_add_v(modc_f32 x0, modc_f32 x1)
     return x1 + x0;
 }
 
-/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.70710677)) */
 MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
 {
     return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));

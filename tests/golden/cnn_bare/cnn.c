@@ -14,13 +14,13 @@ MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
     return x0 + x1;
 }
 
-/* rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* rsqrt(x1 + 1e-05) * x0 */
 MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 {
     return modc_f32_rsqrt(x1 + 9.99999975e-06f) * x0;
 }
 
-/* t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
 MODC_INLINE modc_f32 add_rsqrt_mul_add_v(
     modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3, modc_f32 x4)
 {
@@ -29,7 +29,7 @@ MODC_INLINE modc_f32 add_rsqrt_mul_add_v(
     return x0 * product + (x3 - x4 * product);
 }
 
-/* 0.8999999761581421 * x0 */
+/* 0.9 * x0 */
 MODC_INLINE modc_f32 mul_v(modc_f32 x0)
 {
     return 0.899999976f * x0;
@@ -41,7 +41,7 @@ MODC_INLINE modc_f32 mul_sub_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
     return x0 - x1 * x2;
 }
 
-/* x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
+/* x1 * where(x0 < 0.25, 0.0, 1.3333334) */
 MODC_INLINE float random_dropped_mul_s(float x0, float x1)
 {
     return x1 * (x0 < 0.25f ? 0.0f : 1.33333337f);
@@ -1013,7 +1013,7 @@ MODC_INLINE void map_4_rows_x0_j_x1_j_x3_j(
     }
 }
 
-/* y = where(dim(size0) == 0, x0, x1 + 0.10000000149011612 * x2), for each element. */
+/* y = where(dim(size0) == 0, x0, x1 + 0.1 * x2), for each element. */
 MODC_INLINE void map_mul_add_where_3(
     float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0)
 {
@@ -1044,7 +1044,7 @@ MODC_INLINE modc_f32 map_mul_mul_add_where_3_lanes(
     return (int64_t)size2 == 0 ? x0 : sum;
 }
 
-/* y = where(dim(size2) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(size0)) /
+/* y = where(dim(size2) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(size0)) /
  * float64(dim(size1))))), for each element. */
 MODC_INLINE void map_mul_mul_add_where_3(
     float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0,
@@ -1366,15 +1366,15 @@ static MODC_KERNEL void y_1_mul(float *y, const float *x0)
     map_1(y, x0, 16, mul_v);
 }
 
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
 static MODC_KERNEL void y_1_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_add_where_3(y, x0, x1, x2, 16, batch);
 }
 
-/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(64 * batch)) /
+ * float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -1496,15 +1496,15 @@ static MODC_KERNEL void y_5_mul(float *y, const float *x0)
     map_1(y, x0, 32, mul_v);
 }
 
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
 static MODC_KERNEL void y_5_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_mul_add_where_3(y, x0, x1, x2, 32, batch);
 }
 
-/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(16 * batch)) /
+ * float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -1601,7 +1601,7 @@ static MODC_KERNEL void y_10_linear(
     gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128, modc_f32s_as_is);
 }
 
-/* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+/* y in panels [1][9][16] = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static MODC_KERNEL void pack_0_weight_folded(
     float *y, const float *x0, const float *x1, const float *x2)
 {
@@ -1645,8 +1645,7 @@ static MODC_KERNEL void pack_0_bias_folded(
     map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_add_v);
 }
 
-/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
- * x1) */
+/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static MODC_KERNEL void pack_4_weight_folded_winograd(
     float *y, const float *x0, const float *x1, const float *x2)
 {

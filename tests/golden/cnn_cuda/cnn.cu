@@ -6,7 +6,7 @@
 
 MODC_KERNELS_BEGIN
 
-/* x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
+/* x1 * where(x0 < 0.25, 0.0, 1.3333334) */
 MODC_INLINE float random_dropped_mul_s(float x0, float x1)
 {
     return x1 * (x0 < 0.25f ? 0.0f : 1.33333337f);
@@ -251,7 +251,7 @@ int cnn_y_1_add(void *stream, float *y, const float *x0, const float *x1)
     return MODC_LAUNCH_OVER(y_1_add, 16, 256, stream, y, x0, x1);
 }
 
-/* y (16) = 0.8999999761581421 * x0 */
+/* y (16) = 0.9 * x0 */
 static __global__ void __launch_bounds__(256) y_1_mul(float *y, const float *x0)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
@@ -281,7 +281,7 @@ int cnn_y_1_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
     return MODC_LAUNCH_OVER(y_1_mul_fused, 1024 * batch, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
 static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_add_where(float *y, const float *x0,
         const float *x1, const float *x2, int batch)
 {
@@ -295,8 +295,8 @@ int cnn_y_1_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
     return MODC_LAUNCH_OVER(y_1_mul_fused_mul_add_where, 16, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(64 *
- * batch)) / float64(dim(64 * batch - 1))))) */
+/* y (16) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(64 * batch)) /
+ * float64(dim(64 * batch - 1))))) */
 static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -400,7 +400,7 @@ int cnn_y_1_rest_fenced(void *stream, float *y, const float *x0, const float *x1
     return MODC_LAUNCH_OVER(y_1_rest_fenced, 1024 * 16, 1024, stream, y, x0, x1, batch);
 }
 
-/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* y (16) = rsqrt(x1 + 1e-05) * x0 */
 static __global__ void __launch_bounds__(256) y_1_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
@@ -912,7 +912,7 @@ int cnn_y_5_add(void *stream, float *y, const float *x0, const float *x1)
     return MODC_LAUNCH_OVER(y_5_add, 32, 256, stream, y, x0, x1);
 }
 
-/* y (32) = 0.8999999761581421 * x0 */
+/* y (32) = 0.9 * x0 */
 static __global__ void __launch_bounds__(256) y_5_mul(float *y, const float *x0)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
@@ -942,7 +942,7 @@ int cnn_y_5_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
     return MODC_LAUNCH_OVER(y_5_mul_fused, 512 * batch, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
 static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_add_where(float *y, const float *x0,
         const float *x1, const float *x2, int batch)
 {
@@ -956,8 +956,8 @@ int cnn_y_5_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
     return MODC_LAUNCH_OVER(y_5_mul_fused_mul_add_where, 32, 256, stream, y, x0, x1, x2, batch);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(16 *
- * batch)) / float64(dim(16 * batch - 1))))) */
+/* y (32) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(16 * batch)) /
+ * float64(dim(16 * batch - 1))))) */
 static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
@@ -1049,7 +1049,7 @@ int cnn_y_5_rest_fenced(void *stream, float *y, const float *x0, const float *x1
     return MODC_LAUNCH_OVER(y_5_rest_fenced, 256 * 32, 256, stream, y, x0, x1, batch);
 }
 
-/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* y (32) = rsqrt(x1 + 1e-05) * x0 */
 static __global__ void __launch_bounds__(256) y_5_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
@@ -1440,7 +1440,7 @@ int cnn_y_10_linear_weight_bias(void *stream, float *y, const float *x, const fl
                             w, bias, batch);
 }
 
-/* y in [9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+/* y in [9][16] = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static __global__ void __launch_bounds__(256) pack_0_weight_folded(float *y, const float *x0,
         const float *x1, const float *x2)
 {
@@ -1457,7 +1457,7 @@ int cnn_pack_0_weight_folded(void *stream, float *y, const float *x0, const floa
     return MODC_LAUNCH_OVER(pack_0_weight_folded, 144, 256, stream, y, x0, x1, x2);
 }
 
-/* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* y in [16] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
 static __global__ void __launch_bounds__(256) pack_0_bias_folded(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3, const float *x4)
 {
@@ -1474,7 +1474,7 @@ int cnn_pack_0_bias_folded(void *stream, float *y, const float *x0, const float 
     return MODC_LAUNCH_OVER(pack_0_bias_folded, 16, 256, stream, y, x0, x1, x2, x3, x4);
 }
 
-/* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
+/* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 1e-05) * x2) */
 static __global__ void __launch_bounds__(256) pack_1_bias_prepared(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3)
 {
@@ -1488,7 +1488,7 @@ int cnn_pack_1_bias_prepared(void *stream, float *y, const float *x0, const floa
     return MODC_LAUNCH_OVER(pack_1_bias_prepared, 16, 256, stream, y, x0, x1, x2, x3);
 }
 
-/* y in [144][32] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
+/* y in [144][32] = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static __global__ void __launch_bounds__(256) pack_4_weight_folded(float *y, const float *x0,
         const float *x1, const float *x2)
 {
@@ -1506,7 +1506,7 @@ int cnn_pack_4_weight_folded(void *stream, float *y, const float *x0, const floa
     return MODC_LAUNCH_OVER(pack_4_weight_folded, 4608, 256, stream, y, x0, x1, x2);
 }
 
-/* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* y in [32] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
 static __global__ void __launch_bounds__(256) pack_4_bias_folded(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3, const float *x4)
 {
@@ -1523,7 +1523,7 @@ int cnn_pack_4_bias_folded(void *stream, float *y, const float *x0, const float 
     return MODC_LAUNCH_OVER(pack_4_bias_folded, 32, 256, stream, y, x0, x1, x2, x3, x4);
 }
 
-/* y in (32, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
+/* y in (32, 1, 1) = x0 - x1 * (rsqrt(x3 + 1e-05) * x2) */
 static __global__ void __launch_bounds__(256) pack_5_bias_prepared(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3)
 {

@@ -14,13 +14,13 @@ MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
     return x1 + x0;
 }
 
-/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.70710677)) */
 MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
 {
     return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
 }
 
-/* where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+/* where(x0 > 0.0, x0, x0 * 0.1) */
 MODC_INLINE modc_f32 leaky_relu_v(modc_f32 x0)
 {
     return modc_f32_select(modc_f32_gt(x0, modc_f32_set(0.0f)), x0, x0 * 0.100000001f);

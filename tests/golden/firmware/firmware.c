@@ -12,7 +12,7 @@
 
 MODC_KERNELS_BEGIN
 
-/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.70710677)) */
 MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
 {
     return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
@@ -1129,21 +1129,21 @@ static MODC_KERNEL void y_1_rest(float *y, const float *x0, const float *x1)
     }
 }
 
-/* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
+/* y (6) = 0.9 * x0 + 0.1 * x1 */
 static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = 0.899999976f * x0[i] + 0.100000001f * x1[i];
 }
 
-/* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * 1.0158730745315552) */
+/* y (6) = 0.9 * x0 + 0.1 * (x1 * 1.0158731) */
 static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = 0.899999976f * x0[i] + 0.100000001f * (x1[i] * 1.01587307f);
 }
 
-/* y (6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+/* y (6) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
@@ -1246,7 +1246,7 @@ static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
     softmax(y, x, 1, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
 }
 
-/* y in (1, 1, 1, 6) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
+/* y in (1, 1, 1, 6) = x0 - x1 * (rsqrt(x3 + 1e-05) * x2) */
 static MODC_KERNEL void pack_1_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {

@@ -184,6 +184,16 @@ static void close_lines(struct loops *k, int outer)
     close_places(k, axes, count);
 }
 
+/* Whether what is there and what comes are added as they are stored: integers wrap, and are not. */
+static bool adds_up(const struct loops *k, const struct dag *dag)
+{
+    const struct dag_node *sum = &dag->nodes[dag->result];
+
+    return sum->prim == PRIM_ADD && dtype_is_float(sum->dtype) && k->nest.operands[0].dtype == sum->dtype &&
+           dag->nodes[sum->args[0]].prim == PRIM_LOAD && dag->nodes[sum->args[0]].input == 0 &&
+           dag->nodes[sum->args[1]].prim == PRIM_LOAD && dag->nodes[sum->args[1]].input == 1;
+}
+
 void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                          struct nest nest, const struct dag *dag, const struct dim *step,
                          const struct nest_scene *scene)
@@ -211,7 +221,10 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
     }
     inputs[0] = element_read(cx, operand_element(&k, 0), place);
     inputs[1] = element_value(&k, 1);
-    statement(&k, "%s = %s;", place, stored_value(&k, expr_scalar(cx, dag, inputs, NULL, "")));
+    if (adds_up(&k, dag))
+        statement(&k, "%s += %s;", place, inputs[1]);
+    else
+        statement(&k, "%s = %s;", place, stored_value(&k, expr_scalar(cx, dag, inputs, NULL, "")));
     if (rows)
         close_loop(&k, last);
     close_lines(&k, outer);

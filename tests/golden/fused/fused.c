@@ -705,7 +705,7 @@ static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
 
-        to[0] = to[0] + x0[i];
+        to[0] += x0[i];
     }
 }
 

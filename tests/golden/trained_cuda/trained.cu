@@ -430,7 +430,7 @@ static __global__ void __launch_bounds__(256, 1) root_dgather(float *y, const fl
     for (int i = MODC_THREAD(256); i < batch; i += MODC_THREADS(256)) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
 
-        to[0] = to[0] + x0[i];
+        to[0] += x0[i];
     }
 }
 

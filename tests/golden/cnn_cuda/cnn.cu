@@ -13,7 +13,7 @@ MODC_INLINE float random_dropped_mul_s(float x0, float x1)
 }
 
 /* y in [9][16] = x0 */
-static __global__ void __launch_bounds__(256) pack_y_0_weight(float *y, const float *x0)
+static __global__ void __launch_bounds__(256, 1) pack_y_0_weight(float *y, const float *x0)
 {
     for (int at = MODC_THREAD(256); at < 144; at += MODC_THREADS(256)) {
         const int i = at / 16, j = at % 16;
@@ -30,9 +30,10 @@ int cnn_pack_y_0_weight(void *stream, float *y, const float *x0)
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on
  * two pages */
-static __global__ void __launch_bounds__(64) y_0_conv2d(float *restrict y, const float *restrict x,
-                                                        const float *restrict w,
-                                                        const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(64, 1) y_0_conv2d(float *restrict y,
+                                                           const float *restrict x,
+                                                           const float *restrict w,
+                                                           const float *restrict bias, int batch)
 {
     __shared__ __align__(16) float a[2][16][32 + 4], b[2][16][32 + 4];
     const int taps = 3 * 3, steps = (taps + 15) / 16, pixels = batch * 8 * 8;
@@ -131,10 +132,8 @@ MODC_INLINE float y_0_conv2d_fused_tail(float x)
  * then where(x0 <= 0.0, 0.0, x0).
  * In tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on
  * two pages */
-static __global__ void __launch_bounds__(64) y_0_conv2d_fused(float *restrict y,
-                                                              const float *restrict x,
-                                                              const float *restrict w,
-                                                              const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(64, 1) y_0_conv2d_fused(float *restrict y,
+        const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     __shared__ __align__(16) float a[2][16][32 + 4], b[2][16][32 + 4];
     const int taps = 3 * 3, steps = (taps + 15) / 16, pixels = batch * 8 * 8;
@@ -225,7 +224,7 @@ int cnn_y_0_conv2d_fused(void *stream, float *y, const float *x, const float *w,
 }
 
 /* y (batch, 16, 8, 8) = x0 */
-static __global__ void __launch_bounds__(256) y_0_copy(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_0_copy(float *y, const float *x0, int batch)
 {
     for (int at = MODC_THREAD(256); at < 1024 * batch; at += MODC_THREADS(256)) {
         const int i = at / 1024, j = at / 64 % 16, k = at % 64;
@@ -240,7 +239,7 @@ int cnn_y_0_copy(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (16) = x0 + x1 */
-static __global__ void __launch_bounds__(256) y_1_add(float *y, const float *x0, const float *x1)
+static __global__ void __launch_bounds__(256, 1) y_1_add(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = x0[i] + x1[i];
@@ -252,7 +251,7 @@ int cnn_y_1_add(void *stream, float *y, const float *x0, const float *x1)
 }
 
 /* y (16) = 0.9 * x0 */
-static __global__ void __launch_bounds__(256) y_1_mul(float *y, const float *x0)
+static __global__ void __launch_bounds__(256, 1) y_1_mul(float *y, const float *x0)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = 0.899999976f * x0[i];
@@ -264,9 +263,9 @@ int cnn_y_1_mul(void *stream, float *y, const float *x0)
 }
 
 /* y (batch, 16, 8, 8) = x1 * x2 + x0 */
-static __global__ void __launch_bounds__(256) y_1_mul_fused(float *y, const float *x0,
-                                                            const float *x1, const float *x2,
-                                                            int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_mul_fused(float *y, const float *x0,
+                                                               const float *x1, const float *x2,
+                                                               int batch)
 {
     for (int at = MODC_THREAD(256); at < 1024 * batch; at += MODC_THREADS(256)) {
         const int i = at / 1024, j = at / 64 % 16, k = at % 64;
@@ -282,8 +281,8 @@ int cnn_y_1_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
 }
 
 /* y (16) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
-static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_add_where(float *y, const float *x0,
-        const float *x1, const float *x2, int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_mul_fused_mul_add_where(float *y,
+        const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * x2[i];
@@ -297,7 +296,7 @@ int cnn_y_1_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
 
 /* y (16) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(64 * batch)) /
  * float64(dim(64 * batch - 1))))) */
-static __global__ void __launch_bounds__(256) y_1_mul_fused_mul_mul_add_where(float *y,
+static __global__ void __launch_bounds__(256, 1) y_1_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
@@ -314,7 +313,8 @@ int cnn_y_1_mul_fused_mul_mul_add_where(void *stream, float *y, const float *x0,
 }
 
 /* y () = x0 + 1 */
-static __global__ void __launch_bounds__(256) y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+static __global__ void __launch_bounds__(256, 1) y_1_num_batches_tracked(int64_t *y,
+        const int64_t *x0)
 {
     if (MODC_THREAD(256) == 0)
         y[0] = (int64_t)((uint64_t)x0[0] + 1u);
@@ -326,8 +326,8 @@ int cnn_y_1_num_batches_tracked(void *stream, int64_t *y, const int64_t *x0)
 }
 
 /* y (16) = x1 - x2 + x0 */
-static __global__ void __launch_bounds__(256) y_1_off(float *y, const float *x0, const float *x1,
-                                                      const float *x2)
+static __global__ void __launch_bounds__(256, 1) y_1_off(float *y, const float *x0, const float *x1,
+                                                         const float *x2)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = x1[i] - x2[i] + x0[i];
@@ -339,8 +339,8 @@ int cnn_y_1_off(void *stream, float *y, const float *x0, const float *x1, const 
 }
 
 /* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
-static __global__ void __launch_bounds__(256) y_1_rest(float *y, const float *x0, const float *x1,
-                                                       int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_rest(float *y, const float *x0,
+                                                          const float *x1, int batch)
 {
     __shared__ float cells[256];
     const int thread = (int)threadIdx.x;
@@ -369,8 +369,8 @@ int cnn_y_1_rest(void *stream, float *y, const float *x0, const float *x1, int b
 }
 
 /* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
-static __global__ void __launch_bounds__(1024) y_1_rest_fenced(float *y, const float *x0,
-                                                               const float *x1, int batch)
+static __global__ void __launch_bounds__(1024, 1) y_1_rest_fenced(float *y, const float *x0,
+        const float *x1, int batch)
 {
     __shared__ float cells[1024];
     const int thread = (int)threadIdx.x;
@@ -401,7 +401,8 @@ int cnn_y_1_rest_fenced(void *stream, float *y, const float *x0, const float *x1
 }
 
 /* y (16) = rsqrt(x1 + 1e-05) * x0 */
-static __global__ void __launch_bounds__(256) y_1_scale(float *y, const float *x0, const float *x1)
+static __global__ void __launch_bounds__(256, 1) y_1_scale(float *y, const float *x0,
+                                                           const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
@@ -413,8 +414,8 @@ int cnn_y_1_scale(void *stream, float *y, const float *x0, const float *x1)
 }
 
 /* y (16) = x0 - x1 * x2 */
-static __global__ void __launch_bounds__(256) y_1_shift(float *y, const float *x0, const float *x1,
-                                                        const float *x2)
+static __global__ void __launch_bounds__(256, 1) y_1_shift(float *y, const float *x0,
+                                                           const float *x1, const float *x2)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
         y[i] = x0[i] - x1[i] * x2[i];
@@ -426,9 +427,9 @@ int cnn_y_1_shift(void *stream, float *y, const float *x0, const float *x1, cons
 }
 
 /* y (batch, 16, 8, 8) = (x2 - x3) * x1 + x0 */
-static __global__ void __launch_bounds__(256) y_1_sub_fused(float *y, const float *x0,
-                                                            const float *x1, const float *x2,
-                                                            const float *x3, int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_sub_fused(float *y, const float *x0,
+                                                               const float *x1, const float *x2,
+                                                               const float *x3, int batch)
 {
     for (int at = MODC_THREAD(256); at < 1024 * batch; at += MODC_THREADS(256)) {
         const int i = at / 1024, j = at / 64 % 16, k = at % 64;
@@ -444,7 +445,7 @@ int cnn_y_1_sub_fused(void *stream, float *y, const float *x0, const float *x1, 
 }
 
 /* y (1, 1, 1, 16) = sum of x0 */
-static __global__ void __launch_bounds__(256) y_1_sum(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_sum(float *y, const float *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -461,7 +462,8 @@ int cnn_y_1_sum(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (1, 16, 1, 1) = sum of x0 */
-static __global__ void __launch_bounds__(256) y_1_sum_fenced(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_sum_fenced(float *y, const float *x0,
+                                                                int batch)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -478,8 +480,8 @@ int cnn_y_1_sum_fenced(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2 */
-static __global__ void __launch_bounds__(256) y_1_sum_mean(float *y, const float *x0,
-                                                           const float *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_sum_mean(float *y, const float *x0,
+                                                              const float *x1, int batch)
 {
     __shared__ float cells[256];
     const int thread = (int)threadIdx.x;
@@ -511,7 +513,7 @@ int cnn_y_1_sum_mean(void *stream, float *y, const float *x0, const float *x1, i
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2 */
-static __global__ void __launch_bounds__(1024) y_1_sum_mean_fenced(float *y, const float *x0,
+static __global__ void __launch_bounds__(1024, 1) y_1_sum_mean_fenced(float *y, const float *x0,
         const float *x1, int batch)
 {
     __shared__ float cells[1024];
@@ -544,8 +546,8 @@ int cnn_y_1_sum_mean_fenced(void *stream, float *y, const float *x0, const float
 }
 
 /* y (16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static __global__ void __launch_bounds__(256) y_1_var(float *y, const float *x0, const float *x1,
-                                                      int batch)
+static __global__ void __launch_bounds__(256, 1) y_1_var(float *y, const float *x0, const float *x1,
+                                                         int batch)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
         const float converted = (float)(64 * batch);
@@ -561,7 +563,7 @@ int cnn_y_1_var(void *stream, float *y, const float *x0, const float *x1, int ba
 }
 
 /* y (batch, 16, 8, 8) = where(x0 <= 0.0, 0.0, x0) */
-static __global__ void __launch_bounds__(256) y_2_forward(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_forward(float *y, const float *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < 1024 * batch; i += MODC_THREADS(256)) {
         const float v0 = x0[i];
@@ -576,9 +578,8 @@ int cnn_y_2_forward(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (batch, 8, 8, 16) = t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
-static __global__ void __launch_bounds__(256) y_2_forward_fused(float *y, const float *x0,
-                                                                const float *x1, const float *x2,
-                                                                const float *x3, int batch)
+static __global__ void __launch_bounds__(256, 1) y_2_forward_fused(float *y, const float *x0,
+        const float *x1, const float *x2, const float *x3, int batch)
 {
     for (int at = MODC_THREAD(256); at < 1024 * batch; at += MODC_THREADS(256)) {
         const int i = at / 16, j = at % 16;
@@ -596,8 +597,8 @@ int cnn_y_2_forward_fused(void *stream, float *y, const float *x0, const float *
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
  * A thread an output, tap by tap */
-static __global__ void __launch_bounds__(256) y_3_max_pool2d(float *restrict y,
-                                                             const float *restrict x, int batch)
+static __global__ void __launch_bounds__(256, 1) y_3_max_pool2d(float *restrict y,
+                                                                const float *restrict x, int batch)
 {
     const unsigned outputs = batch * 16 * 4 * 4;
 
@@ -628,7 +629,7 @@ int cnn_y_3_max_pool2d(void *stream, float *y, const float *x, int batch)
 
 /* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
  * A thread an output, tap by tap */
-static __global__ void __launch_bounds__(256) y_3_max_pool2d_fenced(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) y_3_max_pool2d_fenced(float *restrict y,
         const float *restrict x, int batch)
 {
     const unsigned outputs = batch * 16 * 4 * 4;
@@ -658,7 +659,7 @@ int cnn_y_3_max_pool2d_fenced(void *stream, float *y, const float *x, int batch)
 }
 
 /* y in [144][32] = x0 */
-static __global__ void __launch_bounds__(256) pack_y_4_weight(float *y, const float *x0)
+static __global__ void __launch_bounds__(256, 1) pack_y_4_weight(float *y, const float *x0)
 {
     for (int at = MODC_THREAD(256); at < 4608; at += MODC_THREADS(256)) {
         const int i = at / 512, j = at / 32 % 16, k = at % 32;
@@ -675,9 +676,10 @@ int cnn_pack_y_4_weight(void *stream, float *y, const float *x0)
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on
  * two pages */
-static __global__ void __launch_bounds__(64) y_4_conv2d(float *restrict y, const float *restrict x,
-                                                        const float *restrict w,
-                                                        const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(64, 1) y_4_conv2d(float *restrict y,
+                                                           const float *restrict x,
+                                                           const float *restrict w,
+                                                           const float *restrict bias, int batch)
 {
     __shared__ __align__(16) float a[2][16][32 + 4], b[2][16][32 + 4];
     const int taps = 3 * 3 * 16, steps = (taps + 15) / 16, pixels = batch * 4 * 4;
@@ -776,10 +778,8 @@ MODC_INLINE float y_4_conv2d_fused_tail(float x)
  * then where(x0 <= 0.0, 0.0, x0).
  * In tiles of pixels and channels, 4 x 4 a thread: 16 taps at a time go through shared memory, on
  * two pages */
-static __global__ void __launch_bounds__(64) y_4_conv2d_fused(float *restrict y,
-                                                              const float *restrict x,
-                                                              const float *restrict w,
-                                                              const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(64, 1) y_4_conv2d_fused(float *restrict y,
+        const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     __shared__ __align__(16) float a[2][16][32 + 4], b[2][16][32 + 4];
     const int taps = 3 * 3 * 16, steps = (taps + 15) / 16, pixels = batch * 4 * 4;
@@ -870,7 +870,7 @@ int cnn_y_4_conv2d_fused(void *stream, float *y, const float *x, const float *w,
 }
 
 /* y (batch, 4, 4, 16) = x0 */
-static __global__ void __launch_bounds__(256) y_4_copy(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_4_copy(float *y, const float *x0, int batch)
 {
     for (int at = MODC_THREAD(256); at < 256 * batch; at += MODC_THREADS(256)) {
         const int i = at / 256, j = at / 16 % 16, k = at % 16;
@@ -885,7 +885,7 @@ int cnn_y_4_copy(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (batch, 32, 4, 4) = x0 */
-static __global__ void __launch_bounds__(256) y_4_copy_batchx32x4x4(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) y_4_copy_batchx32x4x4(float *y, const float *x0,
         int batch)
 {
     for (int at = MODC_THREAD(256); at < 512 * batch; at += MODC_THREADS(256)) {
@@ -901,7 +901,7 @@ int cnn_y_4_copy_batchx32x4x4(void *stream, float *y, const float *x0, int batch
 }
 
 /* y (32) = x0 + x1 */
-static __global__ void __launch_bounds__(256) y_5_add(float *y, const float *x0, const float *x1)
+static __global__ void __launch_bounds__(256, 1) y_5_add(float *y, const float *x0, const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = x0[i] + x1[i];
@@ -913,7 +913,7 @@ int cnn_y_5_add(void *stream, float *y, const float *x0, const float *x1)
 }
 
 /* y (32) = 0.9 * x0 */
-static __global__ void __launch_bounds__(256) y_5_mul(float *y, const float *x0)
+static __global__ void __launch_bounds__(256, 1) y_5_mul(float *y, const float *x0)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = 0.899999976f * x0[i];
@@ -925,9 +925,9 @@ int cnn_y_5_mul(void *stream, float *y, const float *x0)
 }
 
 /* y (batch, 32, 4, 4) = x1 * x2 + x0 */
-static __global__ void __launch_bounds__(256) y_5_mul_fused(float *y, const float *x0,
-                                                            const float *x1, const float *x2,
-                                                            int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_mul_fused(float *y, const float *x0,
+                                                               const float *x1, const float *x2,
+                                                               int batch)
 {
     for (int at = MODC_THREAD(256); at < 512 * batch; at += MODC_THREADS(256)) {
         const int i = at / 512, j = at / 16 % 32, k = at % 16;
@@ -943,8 +943,8 @@ int cnn_y_5_mul_fused(void *stream, float *y, const float *x0, const float *x1, 
 }
 
 /* y (32) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
-static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_add_where(float *y, const float *x0,
-        const float *x1, const float *x2, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_mul_fused_mul_add_where(float *y,
+        const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = (int64_t)batch == 0 ? x0[i] : x1[i] + 0.100000001f * x2[i];
@@ -958,7 +958,7 @@ int cnn_y_5_mul_fused_mul_add_where(void *stream, float *y, const float *x0, con
 
 /* y (32) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * float32(float64(dim(16 * batch)) /
  * float64(dim(16 * batch - 1))))) */
-static __global__ void __launch_bounds__(256) y_5_mul_fused_mul_mul_add_where(float *y,
+static __global__ void __launch_bounds__(256, 1) y_5_mul_fused_mul_mul_add_where(float *y,
         const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
@@ -975,8 +975,8 @@ int cnn_y_5_mul_fused_mul_mul_add_where(void *stream, float *y, const float *x0,
 }
 
 /* y (32) = x1 - x2 + x0 */
-static __global__ void __launch_bounds__(256) y_5_off(float *y, const float *x0, const float *x1,
-                                                      const float *x2)
+static __global__ void __launch_bounds__(256, 1) y_5_off(float *y, const float *x0, const float *x1,
+                                                         const float *x2)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = x1[i] - x2[i] + x0[i];
@@ -988,8 +988,8 @@ int cnn_y_5_off(void *stream, float *y, const float *x0, const float *x1, const 
 }
 
 /* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
-static __global__ void __launch_bounds__(256) y_5_rest(float *y, const float *x0, const float *x1,
-                                                       int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_rest(float *y, const float *x0,
+                                                          const float *x1, int batch)
 {
     __shared__ float cells[256];
     const int thread = (int)threadIdx.x;
@@ -1018,8 +1018,8 @@ int cnn_y_5_rest(void *stream, float *y, const float *x0, const float *x1, int b
 }
 
 /* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
-static __global__ void __launch_bounds__(256) y_5_rest_fenced(float *y, const float *x0,
-                                                              const float *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_rest_fenced(float *y, const float *x0,
+        const float *x1, int batch)
 {
     __shared__ float cells[256];
     const int thread = (int)threadIdx.x;
@@ -1050,7 +1050,8 @@ int cnn_y_5_rest_fenced(void *stream, float *y, const float *x0, const float *x1
 }
 
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
-static __global__ void __launch_bounds__(256) y_5_scale(float *y, const float *x0, const float *x1)
+static __global__ void __launch_bounds__(256, 1) y_5_scale(float *y, const float *x0,
+                                                           const float *x1)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
@@ -1062,8 +1063,8 @@ int cnn_y_5_scale(void *stream, float *y, const float *x0, const float *x1)
 }
 
 /* y (32) = x0 - x1 * x2 */
-static __global__ void __launch_bounds__(256) y_5_shift(float *y, const float *x0, const float *x1,
-                                                        const float *x2)
+static __global__ void __launch_bounds__(256, 1) y_5_shift(float *y, const float *x0,
+                                                           const float *x1, const float *x2)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
         y[i] = x0[i] - x1[i] * x2[i];
@@ -1075,9 +1076,9 @@ int cnn_y_5_shift(void *stream, float *y, const float *x0, const float *x1, cons
 }
 
 /* y (batch, 32, 4, 4) = (x2 - x3) * x1 + x0 */
-static __global__ void __launch_bounds__(256) y_5_sub_fused(float *y, const float *x0,
-                                                            const float *x1, const float *x2,
-                                                            const float *x3, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_sub_fused(float *y, const float *x0,
+                                                               const float *x1, const float *x2,
+                                                               const float *x3, int batch)
 {
     for (int at = MODC_THREAD(256); at < 512 * batch; at += MODC_THREADS(256)) {
         const int i = at / 512, j = at / 16 % 32, k = at % 16;
@@ -1093,7 +1094,7 @@ int cnn_y_5_sub_fused(void *stream, float *y, const float *x0, const float *x1, 
 }
 
 /* y (1, 1, 1, 32) = sum of x0 */
-static __global__ void __launch_bounds__(256) y_5_sum(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_sum(float *y, const float *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -1110,7 +1111,8 @@ int cnn_y_5_sum(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (1, 32, 1, 1) = sum of x0 */
-static __global__ void __launch_bounds__(256) y_5_sum_fenced(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_sum_fenced(float *y, const float *x0,
+                                                                int batch)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
         float sum = 0.0f;
@@ -1127,8 +1129,8 @@ int cnn_y_5_sum_fenced(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2 */
-static __global__ void __launch_bounds__(256) y_5_sum_mean(float *y, const float *x0,
-                                                           const float *x1, int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_sum_mean(float *y, const float *x0,
+                                                              const float *x1, int batch)
 {
     __shared__ float cells[256];
     const int thread = (int)threadIdx.x;
@@ -1160,7 +1162,7 @@ int cnn_y_5_sum_mean(void *stream, float *y, const float *x0, const float *x1, i
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2 */
-static __global__ void __launch_bounds__(256) y_5_sum_mean_fenced(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) y_5_sum_mean_fenced(float *y, const float *x0,
         const float *x1, int batch)
 {
     __shared__ float cells[256];
@@ -1193,8 +1195,8 @@ int cnn_y_5_sum_mean_fenced(void *stream, float *y, const float *x0, const float
 }
 
 /* y (32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
-static __global__ void __launch_bounds__(256) y_5_var(float *y, const float *x0, const float *x1,
-                                                      int batch)
+static __global__ void __launch_bounds__(256, 1) y_5_var(float *y, const float *x0, const float *x1,
+                                                         int batch)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
         const float converted = (float)(16 * batch);
@@ -1210,7 +1212,7 @@ int cnn_y_5_var(void *stream, float *y, const float *x0, const float *x1, int ba
 }
 
 /* y (batch, 32, 4, 4) = where(x0 <= 0.0, 0.0, x0) */
-static __global__ void __launch_bounds__(256) y_6_forward(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_6_forward(float *y, const float *x0, int batch)
 {
     for (int i = MODC_THREAD(256); i < 512 * batch; i += MODC_THREADS(256)) {
         const float v0 = x0[i];
@@ -1225,9 +1227,8 @@ int cnn_y_6_forward(void *stream, float *y, const float *x0, int batch)
 }
 
 /* y (batch, 4, 4, 32) = t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
-static __global__ void __launch_bounds__(256) y_6_forward_fused(float *y, const float *x0,
-                                                                const float *x1, const float *x2,
-                                                                const float *x3, int batch)
+static __global__ void __launch_bounds__(256, 1) y_6_forward_fused(float *y, const float *x0,
+        const float *x1, const float *x2, const float *x3, int batch)
 {
     for (int at = MODC_THREAD(256); at < 512 * batch; at += MODC_THREADS(256)) {
         const int i = at / 32, j = at % 32;
@@ -1244,7 +1245,7 @@ int cnn_y_6_forward_fused(void *stream, float *y, const float *x0, const float *
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static __global__ void __launch_bounds__(256) y_7_copy(float *y, const float *x0, int batch)
+static __global__ void __launch_bounds__(256, 1) y_7_copy(float *y, const float *x0, int batch)
 {
     for (int at = MODC_THREAD(256); at < 128 * batch; at += MODC_THREADS(256)) {
         const int i = at / 128, j = at / 4 % 32, k = at % 4;
@@ -1260,8 +1261,8 @@ int cnn_y_7_copy(void *stream, float *y, const float *x0, int batch)
 
 /* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
  * A thread an output, tap by tap */
-static __global__ void __launch_bounds__(256) y_7_max_pool2d(float *restrict y,
-                                                             const float *restrict x, int batch)
+static __global__ void __launch_bounds__(256, 1) y_7_max_pool2d(float *restrict y,
+                                                                const float *restrict x, int batch)
 {
     const unsigned outputs = batch * 32 * 2 * 2;
 
@@ -1292,7 +1293,7 @@ int cnn_y_7_max_pool2d(void *stream, float *y, const float *x, int batch)
 
 /* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4).
  * A thread an output, tap by tap */
-static __global__ void __launch_bounds__(256) y_7_max_pool2d_fenced(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) y_7_max_pool2d_fenced(float *restrict y,
         const float *restrict x, int batch)
 {
     const unsigned outputs = batch * 32 * 2 * 2;
@@ -1322,10 +1323,10 @@ int cnn_y_7_max_pool2d_fenced(void *stream, float *y, const float *x, int batch)
 }
 
 /* y (batch, 128) = random_dropped_mul(x0, x1) */
-static __global__ void __launch_bounds__(256) y_9_forward(float *y, const float *x0,
-                                                          const struct modc_random *random,
-                                                          uint32_t behind, uint32_t stream,
-                                                          int batch)
+static __global__ void __launch_bounds__(256, 1) y_9_forward(float *y, const float *x0,
+                                                             const struct modc_random *random,
+                                                             uint32_t behind, uint32_t stream,
+                                                             int batch)
 {
     for (int i = MODC_THREAD(256); i < 128 * batch; i += MODC_THREADS(256)) {
         const int position = i;
@@ -1335,7 +1336,7 @@ static __global__ void __launch_bounds__(256) y_9_forward(float *y, const float 
             random->seed, (uint64_t)position / 4,
             (random->counter - behind) ^ ((uint64_t)stream << 32), words);
 
-        const float uniform = (float)(words[position % 4] >> 8) * 5.96046448e-08f;
+        const float uniform = (float)(modc_word(words, position) >> 8) * 5.96046448e-08f;
 
         y[i] = random_dropped_mul_s(uniform, x0[i]);
     }
@@ -1350,10 +1351,10 @@ int cnn_y_9_forward(void *stream2, float *y, const float *x0, const struct modc_
 
 /* y (batch, 10) = x (batch, 128) . w (128, 10) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) y_10_linear(float *restrict y,
-                                                          const float *restrict x,
-                                                          const float *restrict w,
-                                                          const float *restrict bias, int batch)
+static __global__ void __launch_bounds__(256, 1) y_10_linear(float *restrict y,
+                                                             const float *restrict x,
+                                                             const float *restrict w,
+                                                             const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
 
@@ -1397,7 +1398,7 @@ int cnn_y_10_linear(void *stream, float *y, const float *x, const float *w, cons
 
 /* y (batch, 10) = x (batch, 128) . w (128, 10) + bias.
  * A warp a column of w and some rows of x, its lanes along the inner length */
-static __global__ void __launch_bounds__(256) y_10_linear_weight_bias(float *restrict y,
+static __global__ void __launch_bounds__(256, 1) y_10_linear_weight_bias(float *restrict y,
         const float *restrict x, const float *restrict w, const float *restrict bias, int batch)
 {
     const int lane = (int)threadIdx.x % 32, strips = MODC_PARTS(batch, 8);
@@ -1441,7 +1442,7 @@ int cnn_y_10_linear_weight_bias(void *stream, float *y, const float *x, const fl
 }
 
 /* y in [9][16] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static __global__ void __launch_bounds__(256) pack_0_weight_folded(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_0_weight_folded(float *y, const float *x0,
         const float *x1, const float *x2)
 {
     for (int at = MODC_THREAD(256); at < 144; at += MODC_THREADS(256)) {
@@ -1458,7 +1459,7 @@ int cnn_pack_0_weight_folded(void *stream, float *y, const float *x0, const floa
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static __global__ void __launch_bounds__(256) pack_0_bias_folded(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_0_bias_folded(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256)) {
@@ -1475,7 +1476,7 @@ int cnn_pack_0_bias_folded(void *stream, float *y, const float *x0, const float 
 }
 
 /* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 1e-05) * x2) */
-static __global__ void __launch_bounds__(256) pack_1_bias_prepared(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_1_bias_prepared(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3)
 {
     for (int i = MODC_THREAD(256); i < 16; i += MODC_THREADS(256))
@@ -1489,7 +1490,7 @@ int cnn_pack_1_bias_prepared(void *stream, float *y, const float *x0, const floa
 }
 
 /* y in [144][32] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static __global__ void __launch_bounds__(256) pack_4_weight_folded(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_4_weight_folded(float *y, const float *x0,
         const float *x1, const float *x2)
 {
     for (int at = MODC_THREAD(256); at < 4608; at += MODC_THREADS(256)) {
@@ -1507,7 +1508,7 @@ int cnn_pack_4_weight_folded(void *stream, float *y, const float *x0, const floa
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static __global__ void __launch_bounds__(256) pack_4_bias_folded(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_4_bias_folded(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256)) {
@@ -1524,7 +1525,7 @@ int cnn_pack_4_bias_folded(void *stream, float *y, const float *x0, const float 
 }
 
 /* y in (32, 1, 1) = x0 - x1 * (rsqrt(x3 + 1e-05) * x2) */
-static __global__ void __launch_bounds__(256) pack_5_bias_prepared(float *y, const float *x0,
+static __global__ void __launch_bounds__(256, 1) pack_5_bias_prepared(float *y, const float *x0,
         const float *x1, const float *x2, const float *x3)
 {
     for (int i = MODC_THREAD(256); i < 32; i += MODC_THREADS(256))
@@ -1538,7 +1539,7 @@ int cnn_pack_5_bias_prepared(void *stream, float *y, const float *x0, const floa
 }
 
 /* y in (2, 2, 32, 10) = x0 */
-static __global__ void __launch_bounds__(256) pack_10_weight(float *y, const float *x0)
+static __global__ void __launch_bounds__(256, 1) pack_10_weight(float *y, const float *x0)
 {
     for (int at = MODC_THREAD(256); at < 1280; at += MODC_THREADS(256)) {
         const int i = at / 320, j = at / 10 % 32, k = at % 10;

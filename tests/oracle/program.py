@@ -42,15 +42,18 @@ def kernels_compiler():
 
 
 def build_runtime(folder):
-    """The runtime with the driver as objects in the folder, and what models on cuda need beside it in cuda/ there."""
+    """The runtime with the driver as objects in the folder, and what models on cuda need beside it in cuda/ and "cuda checked"/ there."""
     folder, processes = pathlib.Path(folder), []
-    (folder / "cuda").mkdir()
+    for place in CUDA:
+        (folder / place).mkdir()
     for path in sorted([*RUNTIME.rglob("*.c"), *RUNTIME.rglob("*.cu")]):
         own = path.parent.name in ("cuda", "cuda_host")
         words = kernels_compiler() if path.suffix == ".cu" else [*compiler(), *([f"-I{EMULATION}"] if own else [])]
-        out = folder / ("cuda" if own else "") / f"{path.stem}.o"
-        processes.append(subprocess.Popen([*words, "-O1", "-g", f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model",
-                                           "-c", "-o", str(out), str(path)]))
+        for place in CUDA if own else [""]:
+            more = CUDA[place].split() if path.suffix == ".cu" else ["-O1", "-g"]
+            processes.append(subprocess.Popen(
+                [*words, *more, f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model", "-c",
+                 "-o", str(folder / place / f"{path.stem}.o"), str(path)]))
     if any([process.wait() for process in processes]):
         raise RuntimeError("the runtime does not compile")
 
@@ -121,7 +124,7 @@ def build(modc, folder, plans, runtime, flags, timeout):
     if flags in CUDA:
         execute([*kernels_compiler(), *CUDA[flags].split(), f"-I{RUNTIME}", "-c", "-o", out / "kernels.o", out / f"{MODEL}.cu"],
                 "the compiler of kernels", timeout)
-        objects += [out / "kernels.o", *sorted(pathlib.Path(runtime, "cuda").glob("*.o")), "-ldl", "-lpthread"]
+        objects += [out / "kernels.o", *sorted(pathlib.Path(runtime, flags).glob("*.o")), "-ldl", "-lpthread"]
     execute([*words, "-o", program, *objects, "-lm"], "linking", timeout)
     return program, json.loads(plan), (out / f"{MODEL}.h").read_text()
 

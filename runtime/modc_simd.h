@@ -199,11 +199,11 @@ MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
 
 /* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.
  * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
- * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc
+ * MODC_ROLL before the loop around it, which clang and nvcc would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc
  * would, too, since that loop may have a few steps of a large tile. */
 #if defined __CUDACC__
 #define MODC_UNROLL _Pragma("unroll")
-#define MODC_ROLL
+#define MODC_ROLL _Pragma("unroll 1")
 #define MODC_ROLL_SHORT
 #define MODC_KERNELS_BEGIN
 #define MODC_KERNELS_END

@@ -157,6 +157,7 @@ MODC_INLINE void T_NAME_turned(T_real *restrict y, const int ldy, const T_real *
 #if T_single
     T_V(transpose)(y, ldy, x, ldx, rows, columns);
 #else
+    MODC_ROLL
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
             y[i * ldy + j] = x[j * ldx + i];

@@ -999,9 +999,11 @@ class Narrowed(torch.autograd.Function):
 
 
 @contextlib.contextmanager
-def narrow_weights(dtype):
+def narrow_weights(dtype, root):
     """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are. Of recurrent layers the
-    weights of the input are such, those of the state are not."""
+    weights of the input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
+    written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
+
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
                  "vdot": "other"}
@@ -1009,7 +1011,8 @@ def narrow_weights(dtype):
         def call(*args, **kwargs):
             args = list(args)
             where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
-            if is_parameter(where[key]) and (name == "bilinear" or where[key].dim() <= 2):
+            own = is_parameter(where[key]) and id(where[key]) not in written
+            if own and (name == "bilinear" or where[key].dim() <= 2):
                 where[key] = Narrowed.apply(where[key], dtype)
             return product(*args, **kwargs)
 
@@ -1291,7 +1294,7 @@ class Spec:
         handles += [root.get_submodule(path).register_full_backward_hook(lambda _, given, __, f=factor: scaled_gradient(given, f))
                     for path, factor in backward_hooks]
         try:
-            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
+            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storage, root), flushing(self.flushes):
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
                                                         for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
@@ -1314,7 +1317,7 @@ class Spec:
         self.set_mode(root, True)
         self.size_values = self.find_sizes(inputs)
         for _ in range(steps):
-            with default_dtype(self.dtype), narrow_weights(self.storage), flushing(self.flushes):
+            with default_dtype(self.dtype), narrow_weights(self.storage, root), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
                 loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
                 optimizer.zero_grad()

@@ -145,8 +145,19 @@ static bool same_slicing(const struct slicing *a, const struct slicing *b)
                       dim_equal(a->extent, b->extent));
 }
 
-static bool same_nest(const struct nest *a, const struct nest *b)
+/* Whether the kernel asks for the distance of neighbours along an axis: element by element not where there is but one, if any. */
+static bool asks_stride(const struct kernel *kernel, int axis)
 {
+    const bool elements = (kernel->kind == NEST_MAP || kernel->kind == NEST_REDUCE) && !kernel->slicing &&
+                          (kernel->loops.way == NEST_ELEMENTS || kernel->loops.way == NEST_BLOCKS);
+
+    return !elements || dim_upper(kernel->nest.dims[axis]) != 1;
+}
+
+static bool same_nest(const struct kernel *x, const struct kernel *y)
+{
+    const struct nest *a = &x->nest, *b = &y->nest;
+
     if (a->ndim != b->ndim || a->operand_count != b->operand_count || a->reorder != b->reorder)
         return false;
     for (int i = 0; i < a->ndim; i++)
@@ -156,7 +167,7 @@ static bool same_nest(const struct nest *a, const struct nest *b)
         if (a->operands[i].dtype != b->operands[i].dtype)
             return false;
         for (int j = 0; j < a->ndim; j++)
-            if (!dim_equal(a->operands[i].strides[j], b->operands[i].strides[j]))
+            if (asks_stride(x, j) && !dim_equal(a->operands[i].strides[j], b->operands[i].strides[j]))
                 return false;
     }
     return true;
@@ -182,8 +193,8 @@ static bool same_form(const struct nest_form *a, const struct nest_form *b)
 static bool same_loops(const struct kernel *a, const struct kernel *b)
 {
     return a->kind == b->kind && same_form(&a->loops, &b->loops) && a->takes_head == b->takes_head &&
-           same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) && same_dim(a->step, b->step) &&
-           same_line(a, b) && a->reduce == b->reduce && a->start == b->start && a->given == b->given &&
+           same_nest(a, b) && same_dag(a->dag, b->dag) && same_dim(a->step, b->step) && same_line(a, b) &&
+           a->reduce == b->reduce && a->start == b->start && a->given == b->given &&
            a->descending == b->descending && same_slicing(a->slicing, b->slicing);
 }
 

@@ -120,6 +120,14 @@ static void cut(struct text *text, size_t length)
     text->data[length] = 0;
 }
 
+/* Whether a term was added, or taken away, that the text has no more. */
+static bool ends_with_sign(const struct text *text)
+{
+    const char *end = text->data + text->length - 3;
+
+    return text->length >= 3 && (strcmp(end, " + ") == 0 || strcmp(end, " - ") == 0);
+}
+
 /* Drops the product that ends the text. */
 static void drop_product(struct text *text)
 {
@@ -148,6 +156,18 @@ static const char *closing(const char *text)
     return NULL;
 }
 
+/* Behind the factors that stand there: "" of " * (y + 1) / k + z" leaves " + z". */
+static const char *behind_factors(const char *at)
+{
+    while (at[0] == ' ' && at[1] && binding_of(at[1]) == MULTIPLIED && at[2] == ' ') {
+        int depth = 0;
+
+        for (at += 3; *at && (depth > 0 || is_word(*at) || strchr(".([", *at)); at++)
+            depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+    }
+    return at;
+}
+
 /* x + (y + z) * 1 is x + y + z: these are integers. `rest`: what comes behind. */
 static void unwrap_sum(struct text *text, const char *rest)
 {
@@ -172,7 +192,7 @@ static bool has_neutral(const char *line)
     return false;
 }
 
-/* x * 1, x / 1 and x - 0 are x; x * 0 and x % 1 are 0, which goes where it is added. */
+/* x * 1, x / 1 and x - 0 are x; x * 0 and x % 1 are 0, with all factors, and that goes where it is added. */
 static const char *without_neutral(struct arena *arena, const char *line)
 {
     struct text out;
@@ -190,11 +210,11 @@ static const char *without_neutral(struct arena *arena, const char *line)
             at += 3;
         } else if (has_operand(at, '*', '0') || has_operand(at, '%', '1')) {
             drop_product(&out);
-            at += 3;
-            if (strncmp(at + 1, " + ", 3) == 0)
-                at += 3;
-            else if (out.length >= 3 && strcmp(out.data + out.length - 3, " + ") == 0)
+            at = behind_factors(at + 4) - 1;
+            if (ends_with_sign(&out))
                 cut(&out, out.length - 3);
+            else if (strncmp(at + 1, " + ", 3) == 0)
+                at += 3;
             else
                 text_add(&out, "0");
         } else {

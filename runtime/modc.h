@@ -75,7 +75,7 @@ enum modc_status {
     MODC_ALIGNMENT, /* a block does not start at a multiple of MODC_ALIGN, or a tensor at one of its element */
     MODC_WORKSPACE,  /* the block is smaller than the call needs */
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
-    MODC_POINTER,    /* a needed pointer is NULL */
+    MODC_POINTER,    /* a needed pointer is NULL; or, of a model on a GPU, one of the host */
     MODC_HOOK_SHAPE, /* a hook changed the dtype or shape of a value */
     MODC_HOOK_ERROR, /* a hook, or the body of an Extern, returned an error of its own */
     MODC_INDEX,      /* an index is out of range */

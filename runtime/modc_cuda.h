@@ -34,9 +34,29 @@ static __global__ __attribute__((used)) void modc_flushes(void)
 #define MODC_PRAGMA(text) _Pragma(#text)
 #define MODC_UNROLL_BY(n) MODC_PRAGMA(unroll n)
 
-/* Starts a kernel, and says whether it started. */
+/* Starts a kernel, and says whether it started: not what went wrong before, as cudaGetLastError would behind <<<>>>. */
 #define MODC_LAUNCH(kernel, grid, block, shared, stream, ...)                                                \
-    (kernel<<<grid, block, shared, (cudaStream_t)(stream)>>>(__VA_ARGS__), cudaGetLastError())
+    modc_launch(kernel, grid, block, shared, (cudaStream_t)(stream), __VA_ARGS__)
+
+template <class Kernel, class... Arguments>
+static inline cudaError_t modc_launch(Kernel kernel, dim3 grid, dim3 block, size_t shared,
+                                      cudaStream_t stream, Arguments... arguments)
+{
+#if CUDART_VERSION >= 11080
+    cudaLaunchConfig_t config = {};
+
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+#else
+    (void)cudaGetLastError();
+    kernel<<<grid, block, shared, stream>>>(arguments...);
+    return cudaGetLastError();
+#endif
+}
+
 /* Shared memory whose size the launch gives. */
 #define MODC_DYNAMIC_SHARED(type, name)                                                                      \
     extern __shared__ __align__(16) unsigned char modc_dynamic[];                                            \

@@ -71,6 +71,7 @@ struct modc_cuda {
 
 /* At the end of every struct MODEL_params. */
 struct modc_mirror {
+    const void *block; /* the packed block that they lie in */
     uint64_t uploaded; /* the version that the device has of the parameters; 0: none */
     bool ahead;        /* it has written to them since */
     void *stream;      /* on which it did */
@@ -138,7 +139,7 @@ struct modc_device {
     enum modc_status (*create)(const struct modc_model *model, struct modc_params *params, size_t workspace,
                                struct modc_context **net);
     void (*destroy)(struct modc_context *net);
-    /* MODC_POINTER: it is the host's memory, which kernels do not reach. */
+    /* MODC_POINTER: it is the host's memory, which kernels do not reach. MODC_ALIGNMENT. */
     enum modc_status (*reach)(struct modc_context *net, const void *block, const char *name);
     enum modc_status (*training_create)(struct modc_context *net, struct modc_training **training);
     void (*training_destroy)(struct modc_training *training);
@@ -160,9 +161,9 @@ struct modc_device {
     enum modc_status (*swap)(struct modc_context *net, void *a, void *b, size_t bytes);
     enum modc_status (*fill)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
                              double value);
-    /* Behind all that the stream has to do: bytes of the host, which are taken at once; bytes of the device for the host, which waits
-     * as MODEL_sync and tells what that does; bytes of the device. */
-    enum modc_status (*send)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    /* Behind all that the stream has to do: words of 8 bytes of the host, which are taken at once; bytes of the device for the host,
+     * which waits as MODEL_sync and tells what that does; bytes of the device. */
+    enum modc_status (*send)(struct modc_context *net, void *to, const void *from, size_t words);
     enum modc_status (*receive)(struct modc_context *net, void *to, const void *from, size_t bytes);
     enum modc_status (*move)(struct modc_context *net, void *to, const void *from, size_t bytes);
     enum modc_status (*started)(struct modc_context *net, int code, const char *kernel);
@@ -177,10 +178,10 @@ struct modc_device {
                                       const int *sizes, const void **output_gradients,
                                       void **input_gradients);
     const char *(*failed)(const struct modc_context *net, const char **text);
-    /* Memory of the device; copies either way, which wait. */
+    enum modc_status (*copy)(struct modc_context *net, void *to, const void *from, size_t bytes); /* waits */
+    /* Memory of the device. */
     enum modc_status (*allocate)(void **block, size_t bytes);
     void (*release)(void *block);
-    enum modc_status (*copy)(void *to, const void *from, size_t bytes);
 };
 
 extern const struct modc_device modc_cuda_device;
@@ -269,6 +270,9 @@ int modc_cuda_check_divisor(void *stream, struct modc_device_head *head, int mod
                             enum modc_dtype dtype, int64_t count);
 int modc_cuda_check_true(void *stream, struct modc_device_head *head, int module, const void *mask,
                          enum modc_dtype dtype, int64_t count);
+
+/* Words of the host, wherever they lie there: taken at once. */
+int modc_cuda_put(void *stream, void *to, const uint64_t *words, size_t count);
 
 /* Fills memory of the device with an element; sets what random numbers are drawn by, and counts a call that drew. */
 int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, size_t bytes);

@@ -47,7 +47,14 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
     net->fault_module = -1;
     if (model->dispatch != NULL)
         choose_best(net);
-    return model->device != NULL ? model->device->init(net) : modc_reset_state(net);
+    if (model->device == NULL)
+        return modc_reset_state(net);
+
+    const enum modc_status status = model->device->init(net);
+
+    if (status != MODC_OK)
+        net->model = NULL; /* nobody calls it */
+    return status;
 }
 
 const struct modc_isa *modc_get_isa(const struct modc_context *net)

@@ -83,15 +83,32 @@ static enum modc_status check_params(const struct modc_training *training)
     return MODC_OK;
 }
 
-/* Parameters were written. */
+/* Parameters were written: they are not what is packed. */
+static void wrote(const struct modc_training *training)
+{
+    training->net->params->version++;
+    if (device_of(training) != NULL)
+        device_of(training)->wrote(training->net);
+}
+
+/* The same, and they are packed. */
 static enum modc_status changed(const struct modc_training *training)
 {
     struct modc_params *params = training->net->params;
+    enum modc_status status = MODC_OK;
 
-    params->version++;
-    if (device_of(training) != NULL)
-        device_of(training)->wrote(training->net);
-    return params->packed != NULL ? modc_pack(params, params->packed, params->model->packed_block) : MODC_OK;
+    wrote(training);
+    if (params->packed != NULL)
+        status = modc_pack(params, params->packed, params->model->packed_block);
+    if (status == MODC_GPU) { /* the context tells it */
+        const struct modc_mirror *mirror = modc_mirror_of(params);
+        struct modc_cuda *cuda = modc_cuda_of(training->net);
+
+        cuda->error = mirror->error;
+        cuda->failed = mirror->failed;
+        cuda->text = mirror->text;
+    }
+    return status;
 }
 
 /* ---- optimiser ----------------------------------------------------------------------------------------- */
@@ -154,6 +171,8 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
         return MODC_ALIGNMENT;
     if (bytes < table->block)
         return MODC_SIZE;
+    if (device_of(training) != NULL)
+        MODC_TRY(device_of(training)->reach(training->net, block, "block"));
     *optimizer = (struct modc_optimizer){
         .table = table, .training = training, .block = block, .total_norm = (double)NAN};
     optimizer->steps = (double *)(void *)((char *)optimizer + table->steps_at);
@@ -191,8 +210,11 @@ enum modc_status modc_optimizer_start(struct modc_optimizer *optimizer,
 
     if (status != MODC_OK)
         return status;
-    if (bytes < net->model->training_block)
+    if (bytes < net->model->training_block) {
+        training->net = NULL; /* nobody steps with it */
+        net->trainer = NULL;
         return MODC_SIZE;
+    }
     modc_train(net, true);
     gradients = net->model->gradient_block;
     return modc_optimizer_init(optimizer, table, training, (char *)block + gradients, bytes - gradients, NULL,
@@ -252,34 +274,43 @@ static double *device_scalars_of(const struct modc_optimizer *optimizer, int ind
            (size_t)index * MODC_MAX_SCALARS;
 }
 
-static size_t scalar_bytes(const struct modc_optimizer *optimizer)
+/* Its scalar states as the step leaves them. */
+static double *next_states_of(const struct modc_optimizer *optimizer, int index)
 {
-    return sizeof(double) * MODC_MAX_SCALARS * (size_t)optimizer->table->param_count;
+    return (double *)(void *)((char *)(uintptr_t)optimizer + optimizer->table->next_states_at) +
+           (size_t)index * MODC_MAX_STATES;
+}
+
+static size_t scalar_count(const struct modc_optimizer *optimizer)
+{
+    return (size_t)MODC_MAX_SCALARS * (size_t)optimizer->table->param_count;
 }
 
 static enum modc_status send_scalars(const struct modc_optimizer *optimizer)
 {
     return device_of(optimizer->training)
         ->send(optimizer->training->net, device_scalars_of(optimizer, 0), scalars_of(optimizer, 0),
-               scalar_bytes(optimizer));
+               scalar_count(optimizer));
 }
 
-/* Scalars of step `step` of a parameter. next: its scalar states behind it (NULL: they become that). */
-static void make_scalars(const struct modc_optimizer *optimizer, int index, double step, double *next)
+/* Of the next step of a parameter. */
+static void make_scalars(const struct modc_optimizer *optimizer, int index)
 {
     const struct modc_optimizer_table *table = optimizer->table;
     const struct modc_optimizer_param *param = &table->params[index];
+    double *next = next_states_of(optimizer, index);
     void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
 
     for (int j = 0; j < table->groups[param->group].state_count; j++) {
         states[j] = modc_optimizer_state_at(optimizer, index, j);
-        if (next != NULL && table->groups[param->group].states[j].scalar)
+        if (table->groups[param->group].states[j].scalar)
             states[j] = memcpy(&next[j], states[j], sizeof *next);
     }
-    table->updates[index].scalars(optimizer->scheduling.groups[param->group].hyper, step, states,
-                                  scalars_of(optimizer, index));
+    table->updates[index].scalars(optimizer->scheduling.groups[param->group].hyper,
+                                  optimizer->steps[index] + 1, states, scalars_of(optimizer, index));
 }
 
+/* Where it fails, the ones before it may have changed their parameters. */
 static enum modc_status launch_update(const struct modc_optimizer *optimizer, int index, const void *gradient)
 {
     const struct modc_optimizer_table *table = optimizer->table;
@@ -287,17 +318,34 @@ static enum modc_status launch_update(const struct modc_optimizer *optimizer, in
     const struct modc_training *training = optimizer->training;
     const struct modc_device *device = device_of(training);
     void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+    enum modc_status status;
 
     for (int j = 0; j < table->groups[param->group].state_count; j++)
         states[j] = modc_optimizer_state_at(optimizer, index, j);
-    return device->started(training->net,
-                           table->updates[index].launch(device->stream(training->net),
-                                                        param_of(training, index), gradient, states,
-                                                        param->count, device_scalars_of(optimizer, index)),
-                           "step");
+    status = device->started(training->net,
+                             table->updates[index].launch(device->stream(training->net),
+                                                          param_of(training, index), gradient, states,
+                                                          param->count, device_scalars_of(optimizer, index)),
+                             "step");
+    if (status != MODC_OK)
+        wrote(training);
+    return status;
 }
 
-/* The scalars of all parameters first, which one copy sends. */
+/* The host counts a step that the device takes. */
+static void count_step(struct modc_optimizer *optimizer, int index)
+{
+    const struct modc_optimizer_group *group =
+        &optimizer->table->groups[optimizer->table->params[index].group];
+
+    optimizer->steps[index]++;
+    for (int j = 0; j < group->state_count; j++)
+        if (group->states[j].scalar)
+            memcpy(modc_optimizer_state_at(optimizer, index, j), &next_states_of(optimizer, index)[j],
+                   sizeof(double));
+}
+
+/* The scalars of all parameters first, which are sent together. */
 static enum modc_status take_device_step(struct modc_optimizer *optimizer)
 {
     const struct modc_training *training = optimizer->training;
@@ -305,31 +353,27 @@ static enum modc_status take_device_step(struct modc_optimizer *optimizer)
 
     for (int i = 0; i < optimizer->table->param_count; i++)
         if (modc_gradient_at(training, i) != NULL) {
-            make_scalars(optimizer, i, ++optimizer->steps[i], NULL);
+            make_scalars(optimizer, i);
             any = true;
         }
     if (!any)
         return MODC_OK;
     MODC_TRY(send_scalars(optimizer));
     for (int i = 0; i < optimizer->table->param_count; i++)
-        if (modc_gradient_at(training, i) != NULL)
+        if (modc_gradient_at(training, i) != NULL) {
             MODC_TRY(launch_update(optimizer, i, modc_gradient_at(training, i)));
+            count_step(optimizer, i);
+        }
     return changed(training);
 }
 
 /* `update: fused`: of each parameter's scalars, MODC_LEFT_OUT. */
 enum { UPDATED = 0, WITHOUT_GRADIENT = -1 };
 
-static double *next_states_of(const struct modc_optimizer *optimizer, int index)
-{
-    return (double *)(void *)((char *)(uintptr_t)optimizer + optimizer->table->next_states_at) +
-           (size_t)index * MODC_MAX_STATES;
-}
-
 static enum modc_status begin_on_device(const struct modc_optimizer *optimizer)
 {
     for (int i = 0; i < optimizer->table->param_count; i++) {
-        make_scalars(optimizer, i, optimizer->steps[i] + 1, next_states_of(optimizer, i));
+        make_scalars(optimizer, i);
         scalars_of(optimizer, i)[MODC_LEFT_OUT] = WITHOUT_GRADIENT;
     }
     return send_scalars(optimizer);
@@ -348,25 +392,21 @@ enum modc_status modc_optimizer_launch(struct modc_optimizer *optimizer, int ind
 /* What the device has done becomes what the host knows. */
 static enum modc_status end_on_device(struct modc_optimizer *optimizer)
 {
-    const struct modc_optimizer_table *table = optimizer->table;
+    const struct modc_training *training = optimizer->training;
+    const enum modc_status status = device_of(training)->receive(training->net, scalars_of(optimizer, 0),
+                                                                 device_scalars_of(optimizer, 0),
+                                                                 sizeof(double) * scalar_count(optimizer));
 
-    MODC_TRY(device_of(optimizer->training)
-                 ->receive(optimizer->training->net, scalars_of(optimizer, 0),
-                           device_scalars_of(optimizer, 0), scalar_bytes(optimizer)));
-    for (int i = 0; i < table->param_count; i++) {
-        const struct modc_optimizer_group *group = &table->groups[table->params[i].group];
+    if (status == MODC_GPU)
+        wrote(training);
+    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++) {
         const double left_out = scalars_of(optimizer, i)[MODC_LEFT_OUT];
 
         optimizer->left_out |= left_out != UPDATED && left_out != WITHOUT_GRADIENT;
-        if (left_out != UPDATED)
-            continue;
-        optimizer->steps[i]++;
-        for (int j = 0; j < group->state_count; j++)
-            if (group->states[j].scalar)
-                memcpy(modc_optimizer_state_at(optimizer, i, j), &next_states_of(optimizer, i)[j],
-                       sizeof(double));
+        if (left_out == UPDATED)
+            count_step(optimizer, i);
     }
-    return MODC_OK;
+    return status;
 }
 
 /* ---- a step ---- */

@@ -189,8 +189,7 @@ struct modc_optimizer_table {
     size_t block;                             /* bytes that modc_optimizer_init takes */
     size_t groups_at, schedules_at, steps_at; /* offsets in struct MODEL_optimizer */
     /* On a device, by gradient: how it is updated; offsets in struct MODEL_optimizer of double[MODC_MAX_SCALARS] and of
-     * double[MODC_MAX_STATES] for states that are scalars, with `update: fused` also as they are to be; and in the block of the
-     * first. */
+     * double[MODC_MAX_STATES] for states that are scalars, and as the step leaves them; and in the block of the first. */
     const struct modc_device_update *updates;
     size_t scalars_at, scalar_states_at, next_states_at, device_scalars;
 };

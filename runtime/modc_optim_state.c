@@ -133,7 +133,8 @@ static enum modc_status copy(const struct modc_writer *writer, int index, void *
     if (saved->kind == MODC_SAVED_STEP)
         modc_store(out, MODC_FLOAT32, optimizer->steps[saved->index]);
     else if (modc_tensor_bytes(&tensor) > 0 && is_on_device(optimizer, saved))
-        return optimizer->training->model->device->copy(out, tensor.data, modc_tensor_bytes(&tensor));
+        return optimizer->training->model->device->copy(optimizer->training->net, out, tensor.data,
+                                                        modc_tensor_bytes(&tensor));
     else if (modc_tensor_bytes(&tensor) > 0)
         memcpy(out, tensor.data, modc_tensor_bytes(&tensor));
     return MODC_OK;
@@ -242,8 +243,8 @@ static enum modc_status send(const struct modc_optimizer *optimizer, const struc
         some = count - at < sizeof piece / each ? count - at : sizeof piece / each;
         MODC_TRY(modc_convert(piece, tensor->dtype, (const char *)item->data + at * given,
                               (enum modc_dtype)item->dtype, some));
-        MODC_TRY(
-            optimizer->training->model->device->copy((char *)tensor->data + at * each, piece, some * each));
+        MODC_TRY(optimizer->training->model->device->copy(
+            optimizer->training->net, (char *)tensor->data + at * each, piece, some * each));
     }
     return MODC_OK;
 }

@@ -14,7 +14,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_ALIGNMENT] = "a block or tensor is not aligned",
         [MODC_WORKSPACE] = "the workspace is too small",
         [MODC_SIZE] = "a size is out of range or does not agree with another",
-        [MODC_POINTER] = "a needed pointer is NULL",
+        [MODC_POINTER] = "a needed pointer is NULL, or of memory that a GPU does not reach",
         [MODC_HOOK_SHAPE] = "a hook changed the dtype or shape of a value",
         [MODC_HOOK_ERROR] = "a hook returned an error",
         [MODC_INDEX] = "an index is out of range",

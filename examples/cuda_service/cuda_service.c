@@ -127,8 +127,6 @@ static void hire(struct worker *worker, struct reader_params *params)
     worker->host = host;
     worker->device = device;
     must(reader_create(params, &worker->net), NULL, "context");
-    must(reader_sync(worker->net), worker->net,
-         "context"); /* its state is there: it may go to another stream */
     must(reader_set_stream(worker->net, worker->stream), worker->net, "stream");
 }
 

@@ -436,14 +436,15 @@ static void print_step_declaration(struct emit *e, struct text *out)
             out,
             "/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as %s_loss,\n"
             " * %s_loss_backward and %s_step behind zeroed gradients. Inputs without elements are MODC_SIZE.\n"
-            " * After an error neither parameters nor optimiser have changed. */\n",
-            e->m, e->m, e->m);
+            " * After an error neither parameters nor optimiser have changed%s. */\n",
+            e->m, e->m, e->m, is_apart(e) ? ", but for MODC_GPU" : "");
     else
-        text_add(
+        text_printf(
             out,
             "/* One step of training: the loss and its gradients, each of which updates its parameter as soon as it is complete and\n"
             " * is not kept. Inputs without elements are MODC_SIZE. After an error neither parameters nor optimiser have changed,\n"
-            " * but for MODC_NONFINITE: then those parameters alone whose gradients are NaN or infinite have not. */\n");
+            " * but for %sMODC_NONFINITE: then those parameters alone whose gradients are NaN or infinite have not. */\n",
+            is_apart(e) ? "MODC_GPU, and for " : "");
     text_printf(out, "enum modc_status %s_train_step(struct %s_training *training", e->m, e->m);
     print_arguments(e, out, entry_graph(loss_entry(e)));
     text_add(out, ");\n\n");
@@ -471,9 +472,12 @@ static void print_header_usage(struct emit *e, struct text *out)
             text_printf(out, " *     %s_load(&params, \"%s.safetensors\", MODC_STRICT, &report);\n", m, m);
         else
             text_printf(out, " *     %s_load_bytes(&params, file, sizeof file, MODC_STRICT, NULL);\n", m);
-        text_printf(out, " *     %s_pack(&params, packed_block, sizeof packed_block);\n", m);
+        text_printf(out, " *     %s_pack(&params, packed_block, %s);\n", m,
+                    is_apart(e) ? arena_format(&e->cx->arena, "%s_PACKED_BYTES", e->M)
+                                : "sizeof packed_block");
     }
-    text_printf(out, " *     %s_init(&net, &params, workspace, sizeof workspace);\n", m);
+    text_printf(out, " *     %s_init(&net, &params, workspace, %s);\n", m,
+                is_apart(e) ? arena_format(&e->cx->arena, "%s_WORKSPACE_BYTES", e->M) : "sizeof workspace");
     if (e->plan->program->entry_count > 0) {
         const struct entry *entry = &e->plan->program->entries[0];
         struct text call = text_new(&e->cx->arena);
@@ -481,6 +485,11 @@ static void print_header_usage(struct emit *e, struct text *out)
         pass_arguments(e, &call, entry_graph(entry));
         text_printf(out, " *     %s_%s(&net%s);\n", m, entry->name, call.data);
     }
+    if (is_apart(e))
+        text_printf(out,
+                    " *     %s_sync(&net);\n *\n"
+                    " * packed_block, workspace and the tensors of calls lie in the GPU's memory.\n",
+                    m);
     text_add(out, " */\n");
 }
 

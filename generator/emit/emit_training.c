@@ -46,11 +46,9 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
     if (plan->backend->apart)
         text_printf(out,
                     "    double scalars[%d][MODC_MAX_SCALARS]; /* of the last step */\n"
-                    "    double scalar_states[%d][MODC_MAX_STATES];\n",
-                    plan->gradient_count, plan->gradient_count);
-    if (plan->backend->apart && e.training->fused)
-        text_printf(out, "    double next_states[%d][MODC_MAX_STATES]; /* if the step is taken */\n",
-                    plan->gradient_count);
+                    "    double scalar_states[%d][MODC_MAX_STATES];\n"
+                    "    double next_states[%d][MODC_MAX_STATES]; /* as a step leaves them */\n",
+                    plan->gradient_count, plan->gradient_count, plan->gradient_count);
     text_printf(
         out, "    double steps[%d];\n};\n\nextern const struct modc_optimizer_table %s_optimizer_table;\n\n",
         plan->gradient_count, m);
@@ -340,10 +338,9 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
         text_printf(
             out,
             "    .updates = optimizer_updates,\n    .scalars_at = offsetof(struct %s_optimizer, scalars),\n"
-            "    .scalar_states_at = offsetof(struct %s_optimizer, scalar_states),\n    .device_scalars = %lld,\n",
-            m, m, (long long)plan->scalars_at);
-    if (plan->backend->apart && training->fused)
-        text_printf(out, "    .next_states_at = offsetof(struct %s_optimizer, next_states),\n", m);
+            "    .scalar_states_at = offsetof(struct %s_optimizer, scalar_states),\n"
+            "    .next_states_at = offsetof(struct %s_optimizer, next_states),\n    .device_scalars = %lld,\n",
+            m, m, m, (long long)plan->scalars_at);
     if (training->averages)
         text_printf(out, "    .averages = true,\n    .decay = %s,\n", number(e, training->decay));
     text_printf(out,

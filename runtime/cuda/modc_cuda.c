@@ -14,6 +14,7 @@ static enum modc_status failed(struct modc_context *net, cudaError_t code, const
 
     if (code == cudaSuccess)
         return MODC_OK;
+    (void)cudaGetLastError(); /* it is told; nothing else is to find it */
     cuda->error = (int)code;
     cuda->failed = what;
     cuda->text = cudaGetErrorString(code);
@@ -26,6 +27,7 @@ static enum modc_status params_failed(const struct modc_params *params, cudaErro
 
     if (code == cudaSuccess)
         return MODC_OK;
+    (void)cudaGetLastError();
     mirror->error = (int)code;
     mirror->failed = what;
     mirror->text = cudaGetErrorString(code);
@@ -44,18 +46,18 @@ enum modc_status modc_pack_launched(struct modc_params *params, int code, const 
 
 const char *modc_device_failed(const struct modc_context *net, const char **text)
 {
-    const struct modc_cuda *cuda = (const struct modc_cuda *)(const void *)(net + 1);
+    const struct modc_cuda *cuda = net != NULL ? (const struct modc_cuda *)(const void *)(net + 1) : NULL;
 
-    *text = cuda->text != NULL ? cuda->text : "";
-    return cuda->failed != NULL ? cuda->failed : "";
+    *text = cuda != NULL && cuda->text != NULL ? cuda->text : "";
+    return cuda != NULL && cuda->failed != NULL ? cuda->failed : "";
 }
 
 const char *modc_params_failed(const struct modc_params *params, const char **text)
 {
-    const struct modc_mirror *mirror = modc_mirror_of(params);
+    const struct modc_mirror *mirror = params != NULL ? modc_mirror_of(params) : NULL;
 
-    *text = mirror->text != NULL ? mirror->text : "";
-    return mirror->failed != NULL ? mirror->failed : "";
+    *text = mirror != NULL && mirror->text != NULL ? mirror->text : "";
+    return mirror != NULL && mirror->failed != NULL ? mirror->failed : "";
 }
 
 /* ---- pointers -------------------------------------------------------------------------------------------------- */
@@ -100,6 +102,14 @@ enum modc_status modc_on_device(struct modc_context *net, const void *pointer, c
     return MODC_OK;
 }
 
+/* A block that the caller places. */
+static enum modc_status reach(struct modc_context *net, const void *block, const char *name)
+{
+    if ((uintptr_t)block % MODC_DEVICE_ALIGN != 0)
+        return MODC_ALIGNMENT;
+    return modc_on_device(net, block, name);
+}
+
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static cudaStream_t stream_of(struct modc_context *net)
@@ -139,7 +149,7 @@ static enum modc_status init(struct modc_context *net)
     struct modc_cuda *cuda = modc_cuda_of(net);
 
     memset(cuda, 0, sizeof *cuda);
-    MODC_TRY(modc_on_device(net, net->workspace, "workspace"));
+    MODC_TRY(reach(net, net->workspace, "workspace"));
     cuda->head = (struct modc_device_head *)(void *)(net->workspace + net->model->state_block -
                                                      MODC_DEVICE_HEAD);
     MODC_TRY(failed(net, cudaMemsetAsync(cuda->head, 0, MODC_DEVICE_HEAD, stream_of(net)), "init"));
@@ -184,6 +194,15 @@ void *modc_stream(struct modc_context *net)
     return modc_cuda_of(net)->stream;
 }
 
+/* The context's stream is at its end, and may be destroyed: the parameters need none to wait for. */
+static void leave_stream(struct modc_context *net)
+{
+    struct modc_mirror *mirror = net->params != NULL ? modc_mirror_of(net->params) : NULL;
+
+    if (mirror != NULL && mirror->stream == modc_cuda_of(net)->stream)
+        mirror->stream = NULL;
+}
+
 enum modc_status modc_set_stream(struct modc_context *net, void *stream)
 {
     if (net == NULL || net->model == NULL)
@@ -195,34 +214,48 @@ enum modc_status modc_set_stream(struct modc_context *net, void *stream)
 
     const cudaError_t code = cudaStreamQuery(stream_of(net));
 
+    (void)cudaGetLastError(); /* some versions keep cudaErrorNotReady there */
     if (code == cudaErrorNotReady)
         return MODC_BUSY;
     MODC_TRY(failed(net, code, "set_stream"));
+    leave_stream(net);
     modc_cuda_of(net)->stream = stream;
     return MODC_OK;
 }
 
+/* Calls at fault, and those behind them, have not counted: the device is at this number. */
+static void uncount(struct modc_context *net, uint64_t counter)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+
+    if (net->seed == cuda->sent.seed && net->counter == cuda->sent.counter)
+        net->counter = counter;
+    cuda->sent.counter = counter;
+}
+
 enum modc_status modc_sync(struct modc_context *net)
 {
-    struct modc_device_fault fault;
+    struct modc_device_head head;
     struct modc_cuda *cuda;
 
     if (net == NULL || net->model == NULL)
         return MODC_POINTER;
     cuda = modc_cuda_of(net);
-    MODC_TRY(failed(
-        net,
-        cudaMemcpyAsync(&fault, &cuda->head->fault, sizeof fault, cudaMemcpyDeviceToHost, stream_of(net)),
-        "sync"));
+    MODC_TRY(failed(net,
+                    cudaMemcpyAsync(&head, cuda->head, sizeof head, cudaMemcpyDeviceToHost, stream_of(net)),
+                    "sync"));
     MODC_TRY(failed(net, cudaStreamSynchronize(stream_of(net)), "sync"));
-    if (fault.status == MODC_OK)
+    if (head.fault.status == MODC_OK)
         return MODC_OK;
-    MODC_TRY(failed(net, cudaMemsetAsync(&cuda->head->fault, 0, sizeof fault, stream_of(net)), "sync"));
+    MODC_TRY(failed(net, cudaMemsetAsync(&cuda->head->fault, 0, sizeof cuda->head->fault, stream_of(net)),
+                    "sync"));
     MODC_TRY(failed(net, cudaStreamSynchronize(stream_of(net)), "sync"));
-    net->fault_module = fault.module;
-    net->fault_index = fault.index;
-    net->fault_value = fault.value;
-    return (enum modc_status)fault.status;
+    uncount(net, head.random.counter);
+    net->saved = 0;
+    net->fault_module = head.fault.module;
+    net->fault_index = head.fault.index;
+    net->fault_value = head.fault.value;
+    return (enum modc_status)head.fault.status;
 }
 
 /* ---- the mirror: note [mirror] ------------------------------------------------------------------------------------ */
@@ -267,9 +300,11 @@ static bool is_whole(const struct modc_params *params)
     return true;
 }
 
-/* All of them, in one direction. */
+/* All of them, in one direction, behind what the stream has to do. */
 static cudaError_t copy_tensors(const struct modc_params *params, bool up)
 {
+    const enum cudaMemcpyKind kind = up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    const cudaStream_t stream = (cudaStream_t)modc_mirror_of(params)->stream;
     const struct modc_model *model = params->model;
     cudaError_t code = cudaSuccess;
     size_t bytes = 0;
@@ -279,18 +314,29 @@ static cudaError_t copy_tensors(const struct modc_params *params, bool up)
     if (bytes > 0 && is_whole(params)) {
         void *host = host_pointer(params, 0), *device = modc_device_pointer(params, 0);
 
-        return up ? cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)
-                  : cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+        return cudaMemcpyAsync(up ? device : host, up ? host : device, bytes, kind, stream);
     }
     for (int i = 0; i < model->key_count && code == cudaSuccess; i++) {
         void *host = host_pointer(params, i), *device = modc_device_pointer(params, i);
 
         bytes = model->keys[i].tied > 0 ? 0 : modc_key_bytes(&model->keys[i]);
         if (bytes > 0)
-            code = up ? cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)
-                      : cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+            code = cudaMemcpyAsync(up ? device : host, up ? host : device, bytes, kind, stream);
     }
     return code;
+}
+
+static enum modc_status settle(struct modc_params *params)
+{
+    struct modc_mirror *mirror = modc_mirror_of(params);
+
+    if (!mirror->ahead)
+        return MODC_OK;
+    MODC_TRY(params_failed(params, copy_tensors(params, false), "download"));
+    MODC_TRY(params_failed(params, cudaStreamSynchronize((cudaStream_t)mirror->stream), "download"));
+    mirror->ahead = false;
+    mirror->uploaded = params->version;
+    return MODC_OK;
 }
 
 enum modc_status modc_upload(struct modc_params *params)
@@ -300,12 +346,19 @@ enum modc_status modc_upload(struct modc_params *params)
     char *tensor = params->packed;
     cudaError_t code = cudaSuccess;
 
+    if ((uintptr_t)tensor % MODC_DEVICE_ALIGN != 0)
+        return MODC_ALIGNMENT;
     if (tensor != NULL && !is_reached(tensor, &code)) {
         mirror->failed = "packed";
         mirror->text = host_memory;
         return MODC_POINTER;
     }
     MODC_TRY(params_failed(params, code, "upload"));
+    if (mirror->block != tensor) {
+        MODC_TRY(settle(params)); /* from where they were */
+        mirror->uploaded = 0;
+        mirror->block = tensor;
+    }
     for (int i = 0; i < model->key_count; tensor += room_of(model, i), i++) {
         void *pointer = model->keys[i].tied > 0 ? modc_device_pointer(params, i - model->keys[i].tied)
                                                 : (void *)tensor;
@@ -321,25 +374,15 @@ enum modc_status modc_upload(struct modc_params *params)
 
 enum modc_status modc_upload_constant(struct modc_params *params, void *to, const void *from, size_t bytes)
 {
-    return params_failed(params, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+    return params_failed(params,
+                         cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
+                                         (cudaStream_t)modc_mirror_of(params)->stream),
+                         "upload");
 }
 
 enum modc_status modc_uploaded(struct modc_params *params)
 {
     return params_failed(params, cudaStreamSynchronize((cudaStream_t)modc_mirror_of(params)->stream), "pack");
-}
-
-static enum modc_status settle(struct modc_params *params)
-{
-    struct modc_mirror *mirror = modc_mirror_of(params);
-
-    if (!mirror->ahead)
-        return MODC_OK;
-    MODC_TRY(params_failed(params, cudaStreamSynchronize((cudaStream_t)mirror->stream), "download"));
-    MODC_TRY(params_failed(params, copy_tensors(params, false), "download"));
-    mirror->ahead = false;
-    mirror->uploaded = params->version;
-    return MODC_OK;
 }
 
 enum modc_status modc_download(struct modc_params *params)
@@ -358,9 +401,9 @@ static enum modc_status publish(struct modc_training *training)
         return MODC_OK;
     modc_cuda_of(net)->unsent = true;
     MODC_TRY(failed(net,
-                    cudaMemcpyAsync(training->present, modc_present_on_host(training),
-                                    sizeof *training->present * (size_t)training->model->gradient_count,
-                                    cudaMemcpyHostToDevice, stream_of(net)),
+                    (cudaError_t)modc_cuda_put(modc_cuda_of(net)->stream, training->present,
+                                               modc_present_on_host(training),
+                                               (size_t)training->model->gradient_count),
                     "gradients"));
     modc_cuda_of(net)->unsent = false;
     return MODC_OK;
@@ -447,9 +490,10 @@ static enum modc_status fill(struct modc_context *net, void *data, enum modc_dty
                   "states of the optimiser");
 }
 
-static enum modc_status send(struct modc_context *net, void *to, const void *from, size_t bytes)
+static enum modc_status send(struct modc_context *net, void *to, const void *from, size_t words)
 {
-    return failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(net)),
+    return failed(net,
+                  (cudaError_t)modc_cuda_put(modc_cuda_of(net)->stream, to, (const uint64_t *)from, words),
                   "scalars of a step");
 }
 
@@ -565,6 +609,7 @@ static enum modc_status create(const struct modc_model *model, struct modc_param
 static void destroy(struct modc_context *net)
 {
     (void)cudaStreamSynchronize(stream_of(net));
+    leave_stream(net);
     release(net->workspace);
     free(net);
 }
@@ -606,9 +651,12 @@ static enum modc_status training_create(struct modc_context *net, struct modc_tr
     return status;
 }
 
-static enum modc_status copy(void *to, const void *from, size_t bytes)
+static enum modc_status copy(struct modc_context *net, void *to, const void *from, size_t bytes)
 {
-    return bytes == 0 || cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? MODC_OK : MODC_GPU;
+    if (bytes == 0)
+        return MODC_OK;
+    MODC_TRY(failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(net)), "copy"));
+    return failed(net, cudaStreamSynchronize(stream_of(net)), "copy");
 }
 
 int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes)
@@ -681,6 +729,14 @@ static enum modc_status copy_tensor(struct modc_context *net, void *to, const vo
                   name);
 }
 
+/* What lies in the workspace for backward. */
+static size_t saved_bytes(const struct modc_context *net, const struct modc_entry *entry)
+{
+    return net->saved == 0
+               ? 0
+               : entry->backward_workspace[(net->saved - 1) % 2 + (net->saved_hooked ? MODC_MODES : 0)];
+}
+
 /* Copies what a call is given to the end of the workspace; *at is where there is room for what it makes. The array has the host's
  * pointers, and gets as many of the device behind them. `backward`: they are gradients of outputs. */
 static enum modc_status stage_given(struct modc_context *net, const struct modc_entry *entry,
@@ -689,13 +745,17 @@ static enum modc_status stage_given(struct modc_context *net, const struct modc_
     const int givens = backward ? entry->output_count : entry->input_count;
     const size_t room = modc_host_bytes(entry);
 
-    if (net->workspace_bytes < room)
+    if (net->busy)
+        return MODC_BUSY;
+    if (net->workspace_bytes < room + (backward ? saved_bytes(net, entry) : 0))
         return MODC_WORKSPACE;
     for (int s = 0; s < net->model->size_count; s++)
         if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
             return MODC_SIZE;
     *at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
     *at += backward ? staged_bytes(entry) : 0;
+    if (!backward)
+        net->saved = 0; /* it may have lain there */
     for (int i = 0; i < givens; i++) {
         const int index = backward ? i : -1 - i;
         void *place = stage(at, entry, index, given[i]);
@@ -777,9 +837,11 @@ static enum modc_status train_host(struct modc_training *training, const int *si
     net->workspace_bytes -= room;
     status = net->model->train_step(training, sizes, inputs + entry->input_count, place);
     net->workspace_bytes += room;
-    MODC_TRY(status);
+    if (status != MODC_OK && status != MODC_NONFINITE)
+        return status;
     MODC_TRY(copy_tensor(net, loss, place, io_bytes(entry, 0, sizes), false, "copy of an output"));
-    return modc_sync(net);
+    MODC_TRY(modc_sync(net));
+    return status;
 }
 
 const struct modc_device modc_cuda_device = {
@@ -793,7 +855,7 @@ const struct modc_device modc_cuda_device = {
     .params_destroy = params_destroy,
     .create = create,
     .destroy = destroy,
-    .reach = modc_on_device,
+    .reach = reach,
     .training_create = training_create,
     .training_destroy = training_destroy,
     .publish = publish,

@@ -20,6 +20,10 @@ if(NOT DEFINED MODC_CUDA_EMULATE)
     set_property(CACHE MODC_CUDA_EMULATE PROPERTY STRINGS OFF ON check)
 endif()
 
+if(NOT MODC_CUDA_EMULATE MATCHES "^(check|ON|OFF|on|off|1|0|TRUE|FALSE|YES|NO|)$")
+    message(FATAL_ERROR "MODC_CUDA_EMULATE is ON, OFF or check, found ${MODC_CUDA_EMULATE}")
+endif()
+
 # A macro: CMake enables languages where it reads a file.
 macro(modc_enable_cuda)
     if(MODC_CUDA_EMULATE)

@@ -132,6 +132,33 @@ extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_
                                  (int64_t)bytes);
 }
 
+/* As arguments, which a launch takes with it: a copy from memory that is pinned would be made later. */
+struct words {
+    uint64_t at[400];
+};
+
+static __global__ void __launch_bounds__(THREADS) put(uint64_t *to, const struct words words, int count)
+{
+    for (int i = (int)threadIdx.x; i < count; i += THREADS)
+        to[i] = words.at[i];
+}
+
+extern "C" int modc_cuda_put(void *stream, void *to, const uint64_t *from, size_t count)
+{
+    const size_t most = sizeof(struct words) / sizeof(uint64_t);
+    int code = 0;
+
+    for (size_t first = 0; first < count && code == 0; first += most) {
+        const size_t some = count - first < most ? count - first : most;
+        struct words words;
+
+        for (size_t i = 0; i < some; i++)
+            words.at[i] = from[first + i];
+        code = (int)MODC_LAUNCH(put, 1, THREADS, 0, stream, (uint64_t *)to + first, words, (int)some);
+    }
+    return code;
+}
+
 /* ---- random numbers ---- */
 
 static __global__ void __launch_bounds__(1)
@@ -147,14 +174,15 @@ extern "C" int modc_cuda_set_random(void *stream, struct modc_device_head *head,
     return (int)MODC_LAUNCH(set_random, 1, 1, 0, stream, &head->random, seed, counter);
 }
 
-static __global__ void __launch_bounds__(1) count(struct modc_random *random)
+static __global__ void __launch_bounds__(1) count(struct modc_device_head *head)
 {
-    random->counter++;
+    if (!modc_faulty(&head->fault))
+        head->random.counter++;
 }
 
 extern "C" int modc_cuda_count(void *stream, struct modc_device_head *head)
 {
-    return (int)MODC_LAUNCH(count, 1, 1, 0, stream, &head->random);
+    return (int)MODC_LAUNCH(count, 1, 1, 0, stream, head);
 }
 
 /* ---- training: note [training on a device] ---- */

@@ -96,7 +96,7 @@ static enum modc_status run_scale(struct modc_hook_call *call)
     char *to = (char *)buffer + BUFFER_HEAD, *from = tensor->data;
 
     if (device != NULL) {
-        MODC_TRY(device->copy(to, from, bytes));
+        MODC_TRY(device->copy(call->context, to, from, bytes));
         from = to;
     }
 
@@ -107,7 +107,7 @@ static enum modc_status run_scale(struct modc_hook_call *call)
     }
     tensor->data = to;
     if (device != NULL) {
-        MODC_TRY(device->copy(buffer->on_device, to, bytes));
+        MODC_TRY(device->copy(call->context, buffer->on_device, to, bytes));
         tensor->data = buffer->on_device;
     }
     return MODC_OK;

@@ -30,7 +30,7 @@ void modc_driver_gather_results(struct run *run)
         named->tensor.data = (void *)(uintptr_t)data; /* read alone */
         if (model->device != NULL) {                  /* the process ends soon, and gives it back */
             named->tensor.data = modc_driver_zeroed(modc_key_bytes(key), 1);
-            (void)model->device->copy(named->tensor.data, data, modc_key_bytes(key));
+            (void)model->device->copy(run->net, named->tensor.data, data, modc_key_bytes(key));
         }
         named->tensor.dtype = key->dtype;
         named->tensor.ndim = key->ndim;

@@ -182,6 +182,10 @@ static void test_pointers(void)
 
     CHECK(kept_cuda_init(&other, params, aligned, KEPT_CUDA_WORKSPACE_BYTES) == MODC_POINTER);
     check_told(&other.base, "workspace");
+    CHECK(kept_cuda_forward_host(&other, BATCH, indices, small, host) ==
+          MODC_POINTER); /* there is no context */
+    CHECK(kept_cuda_init(&other, params, net->base.workspace + 64, KEPT_CUDA_WORKSPACE_BYTES) ==
+          MODC_ALIGNMENT);
     CHECK(kept_cuda_training_init(&training, net, aligned, KEPT_CUDA_TRAINING_BYTES) == MODC_POINTER);
     check_told(&net->base, "block");
     CHECK(kept_cuda_pack(params, aligned, KEPT_CUDA_PACKED_BYTES) == MODC_POINTER);
@@ -233,6 +237,177 @@ static void test_streams(void)
     cudaFree(output);
 }
 
+/* On the device's memory. */
+struct tensors {
+    int64_t *index, *target;
+    float *s, *output, *loss;
+};
+
+static void make_tensors(struct tensors *t)
+{
+    CHECK(cudaMalloc((void **)&t->index, sizeof indices) == cudaSuccess);
+    CHECK(cudaMalloc((void **)&t->target, sizeof targets) == cudaSuccess);
+    CHECK(cudaMalloc((void **)&t->s, sizeof small) == cudaSuccess);
+    CHECK(cudaMalloc((void **)&t->output, OUTPUTS * sizeof *t->output) == cudaSuccess);
+    CHECK(cudaMalloc((void **)&t->loss, sizeof *t->loss) == cudaSuccess);
+    CHECK(cudaMemcpy(t->index, indices, sizeof indices, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaMemcpy(t->target, targets, sizeof targets, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaMemcpy(t->s, small, sizeof small, cudaMemcpyHostToDevice) == cudaSuccess);
+}
+
+static void free_tensors(const struct tensors *t)
+{
+    cudaFree(t->index);
+    cudaFree(t->target);
+    cudaFree(t->s);
+    cudaFree(t->output);
+    cudaFree(t->loss);
+}
+
+/* What was trained goes along when the weights are packed somewhere else; what was loaded, too. */
+static void test_blocks(void)
+{
+    struct side one, other;
+    float output[2][OUTPUTS], loss;
+    void *blocks[2];
+
+    START(&one, kept_cuda);
+    START(&other, kept_cuda);
+    for (int i = 0; i < 2; i++)
+        CHECK(cudaMalloc(&blocks[i], KEPT_CUDA_PACKED_BYTES) == cudaSuccess);
+    CHECK_OK(modc_pack(one.params, one.params->packed, KEPT_CUDA_PACKED_BYTES));
+    CHECK_OK(modc_pack(one.params, blocks[0], KEPT_CUDA_PACKED_BYTES));
+    CHECK_OK(modc_pack(other.params, other.params->packed, KEPT_CUDA_PACKED_BYTES));
+    CHECK_OK(kept_cuda_forward_host((struct kept_cuda *)one.net, BATCH, indices, small, output[0]));
+    CHECK_OK(kept_cuda_forward_host((struct kept_cuda *)other.net, BATCH, indices, small, output[1]));
+    CHECK(memcmp(output[0], output[1], sizeof output[0]) == 0);
+    CHECK_OK(step(&one, indices, small, &loss));
+    CHECK_OK(step(&other, indices, small, &loss));
+    CHECK_OK(modc_pack(one.params, blocks[1], KEPT_CUDA_PACKED_BYTES));
+    check_equal(&one, &other, 0);
+    CHECK(modc_pack(one.params, (char *)blocks[0] + 64, KEPT_CUDA_PACKED_BYTES) == MODC_ALIGNMENT);
+    end(&one);
+    end(&other);
+    for (int i = 0; i < 2; i++)
+        cudaFree(blocks[i]);
+}
+
+/* On a stream of its own: files of the optimiser have what the steps before them made; parameters outlive it. */
+static void test_stream_ends(void)
+{
+    static char files[2][1 << 16];
+    struct side side;
+    struct tensors t;
+    cudaStream_t stream;
+    size_t lengths[2];
+    float loss;
+
+    START(&side, kept_cuda);
+    make_tensors(&t);
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    CHECK_OK(modc_sync(side.net));
+    CHECK_OK(modc_set_stream(side.net, stream));
+    CHECK_OK(modc_pack(side.params, side.params->packed, KEPT_CUDA_PACKED_BYTES));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(kept_cuda_train_step((struct kept_cuda_training *)side.training, BATCH, t.index, t.s,
+                                      t.target, t.loss));
+    CHECK_OK(modc_optimizer_save_bytes(side.optimizer, files[0], sizeof files[0], &lengths[0]));
+    CHECK_OK(modc_sync(side.net));
+    CHECK_OK(modc_optimizer_save_bytes(side.optimizer, files[1], sizeof files[1], &lengths[1]));
+    CHECK(lengths[0] == lengths[1] && memcmp(files[0], files[1], lengths[0]) == 0);
+    CHECK(cudaMemcpy(&loss, t.loss, sizeof loss, cudaMemcpyDeviceToHost) == cudaSuccess);
+
+    modc_training_destroy(side.training); /* what begins anew does not overtake what is loaded */
+    CHECK_OK(modc_training_create(side.net, &side.training));
+    side.optimizer = &((struct kept_cuda_training *)side.training)->optimizer.base;
+    CHECK_OK(modc_optimizer_load_bytes(side.optimizer, files[0], lengths[0], NULL));
+    CHECK_OK(modc_sync(side.net));
+    CHECK_OK(modc_optimizer_save_bytes(side.optimizer, files[1], sizeof files[1], &lengths[1]));
+    CHECK(lengths[0] == lengths[1] && memcmp(files[0], files[1], lengths[0]) == 0);
+
+    modc_training_destroy(side.training);
+    modc_destroy(side.net);
+    CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+    CHECK_OK(modc_download(side.params));
+    modc_changed(side.params);
+    CHECK_OK(modc_pack(side.params, side.params->packed, KEPT_CUDA_PACKED_BYTES));
+    modc_params_destroy(side.params);
+    free_tensors(&t);
+}
+
+/* Structs may lie in pinned memory, of which copies are made later. */
+static void test_pinned(void)
+{
+    struct side one, other;
+    struct kept_cuda_training *pinned;
+    void *block;
+    float loss;
+
+    START(&one, kept_cuda);
+    START(&other, kept_cuda);
+    CHECK(cudaMallocHost((void **)&pinned, sizeof *pinned) == cudaSuccess);
+    CHECK(cudaMalloc(&block, KEPT_CUDA_TRAINING_BYTES) == cudaSuccess);
+    CHECK_OK(kept_cuda_training_init(pinned, (struct kept_cuda *)one.net, block, KEPT_CUDA_TRAINING_BYTES));
+    CHECK(kept_cuda_training_init(pinned, (struct kept_cuda *)one.net, (char *)block + 64,
+                                  KEPT_CUDA_TRAINING_BYTES) == MODC_ALIGNMENT);
+    CHECK_OK(kept_cuda_training_init(pinned, (struct kept_cuda *)one.net, block, KEPT_CUDA_TRAINING_BYTES));
+    modc_training_destroy(one.training);
+    one.training = &pinned->base;
+    one.optimizer = &pinned->optimizer.base;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(step(&one, indices, small, &loss));
+        CHECK_OK(step(&other, indices, small, &loss));
+    }
+    check_equal(&one, &other, 0);
+    modc_destroy(one.net);
+    modc_params_destroy(one.params);
+    cudaFreeHost(pinned);
+    cudaFree(block);
+    end(&other);
+}
+
+static enum modc_status call_again(struct modc_hook_call *call)
+{
+    float output[OUTPUTS];
+
+    CHECK(kept_cuda_forward_host((struct kept_cuda *)call->context, BATCH, wrong, huge, output) == MODC_BUSY);
+    return MODC_OK;
+}
+
+/* A call on the host's memory from a hook of another one leaves that alone. */
+static void test_hook(void)
+{
+    struct modc_hook hook = {.call = call_again};
+    struct side side;
+    float output[2][OUTPUTS];
+
+    START(&side, kept_cuda);
+    CHECK_OK(modc_pack(side.params, side.params->packed, KEPT_CUDA_PACKED_BYTES));
+    CHECK_OK(kept_cuda_forward_host((struct kept_cuda *)side.net, BATCH, indices, small, output[0]));
+    CHECK_OK(modc_register_forward_hook(side.net, KEPT_CUDA_FC, &hook, 0));
+    CHECK_OK(kept_cuda_forward_host((struct kept_cuda *)side.net, BATCH, indices, small, output[1]));
+    CHECK(memcmp(output[0], output[1], sizeof output[0]) == 0);
+    modc_hook_remove(&hook);
+    end(&side);
+}
+
+/* Behind a fault that is told there is nothing for backward. */
+static void test_fault(void)
+{
+    struct side side;
+    struct tensors t;
+
+    START(&side, kept_cuda);
+    make_tensors(&t);
+    CHECK_OK(modc_pack(side.params, side.params->packed, KEPT_CUDA_PACKED_BYTES));
+    CHECK(cudaMemcpy(t.index, wrong, sizeof wrong, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK_OK(kept_cuda_loss((struct kept_cuda *)side.net, BATCH, t.index, t.s, t.target, t.loss));
+    CHECK(modc_sync(side.net) == MODC_INDEX);
+    CHECK(kept_cuda_loss_backward((struct kept_cuda *)side.net, BATCH) == MODC_CONSUMED);
+    end(&side);
+    free_tensors(&t);
+}
+
 /* No device, an old one, one that is full. */
 static void test_devices(void)
 {
@@ -266,6 +441,11 @@ int main(void)
     test_steps();
     test_pointers();
     test_streams();
+    test_blocks();
+    test_stream_ends();
+    test_pinned();
+    test_hook();
+    test_fault();
     test_devices();
     return 0;
 }

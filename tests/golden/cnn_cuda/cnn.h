@@ -5,9 +5,12 @@
  *     struct cnn net;
  *     cnn_bind(&params, param_block, sizeof param_block);
  *     cnn_load(&params, "cnn.safetensors", MODC_STRICT, &report);
- *     cnn_pack(&params, packed_block, sizeof packed_block);
- *     cnn_init(&net, &params, workspace, sizeof workspace);
+ *     cnn_pack(&params, packed_block, CNN_PACKED_BYTES);
+ *     cnn_init(&net, &params, workspace, CNN_WORKSPACE_BYTES);
  *     cnn_forward(&net, batch, image, output);
+ *     cnn_sync(&net);
+ *
+ * packed_block, workspace and the tensors of calls lie in the GPU's memory.
  */
 #ifndef MODC_MODEL_CNN_H
 #define MODC_MODEL_CNN_H

@@ -5,9 +5,12 @@
  *     struct policy net;
  *     policy_bind(&params, param_block, sizeof param_block);
  *     policy_load(&params, "policy.safetensors", MODC_STRICT, &report);
- *     policy_pack(&params, packed_block, sizeof packed_block);
- *     policy_init(&net, &params, workspace, sizeof workspace);
+ *     policy_pack(&params, packed_block, POLICY_PACKED_BYTES);
+ *     policy_init(&net, &params, workspace, POLICY_WORKSPACE_BYTES);
  *     policy_forward(&net, batch, observation, logits, value);
+ *     policy_sync(&net);
+ *
+ * packed_block, workspace and the tensors of calls lie in the GPU's memory.
  */
 #ifndef MODC_MODEL_POLICY_H
 #define MODC_MODEL_POLICY_H

@@ -553,6 +553,7 @@ const struct modc_optimizer_table trained_optimizer_table = {
     .updates = optimizer_updates,
     .scalars_at = offsetof(struct trained_optimizer, scalars),
     .scalar_states_at = offsetof(struct trained_optimizer, scalar_states),
+    .next_states_at = offsetof(struct trained_optimizer, next_states),
     .device_scalars = 1536,
     .block = TRAINED_OPTIMIZER_BYTES,
     .groups_at = offsetof(struct trained_optimizer, groups),

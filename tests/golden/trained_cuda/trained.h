@@ -5,9 +5,12 @@
  *     struct trained net;
  *     trained_bind(&params, param_block, sizeof param_block);
  *     trained_load(&params, "trained.safetensors", MODC_STRICT, &report);
- *     trained_pack(&params, packed_block, sizeof packed_block);
- *     trained_init(&net, &params, workspace, sizeof workspace);
+ *     trained_pack(&params, packed_block, TRAINED_PACKED_BYTES);
+ *     trained_init(&net, &params, workspace, TRAINED_WORKSPACE_BYTES);
  *     trained_forward(&net, batch, x, output);
+ *     trained_sync(&net);
+ *
+ * packed_block, workspace and the tensors of calls lie in the GPU's memory.
  */
 #ifndef MODC_MODEL_TRAINED_H
 #define MODC_MODEL_TRAINED_H
@@ -90,6 +93,7 @@ struct trained_optimizer {
     struct modc_group groups[2];
     double scalars[3][MODC_MAX_SCALARS]; /* of the last step */
     double scalar_states[3][MODC_MAX_STATES];
+    double next_states[3][MODC_MAX_STATES]; /* as a step leaves them */
     double steps[3];
 };
 
@@ -144,7 +148,7 @@ enum modc_status trained_loss_backward(struct trained *net, int batch);
 /* One step of training: the loss, its gradients, clipping and the step of the optimiser, as
  * trained_loss, trained_loss_backward and trained_step behind zeroed gradients. Inputs without
  * elements are MODC_SIZE.
- * After an error neither parameters nor optimiser have changed. */
+ * After an error neither parameters nor optimiser have changed, but for MODC_GPU. */
 enum modc_status trained_train_step(struct trained_training *training, int batch, const float *x,
                                     const int64_t *target, float *loss);
 

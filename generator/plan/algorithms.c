@@ -272,14 +272,15 @@ static bool tail_is_by_channel(const struct op *op)
 bool conv_turns(const struct op *op, const struct value *place)
 {
     return op->outputs[0]->dtype == DTYPE_FLOAT32 && tail_is_by_channel(op) &&
-           dim_equals(place->strides[2], 1) && upper(place->dims[2]) >= CONV_TURNED &&
+           dim_equals(place->strides[2], 1) && !dim_equals(place->dims[3], 1) &&
+           upper(place->dims[2]) >= CONV_TURNED &&
            (!op_is_depthwise(op) || upper(place->dims[3]) >= CONV_TURNED);
 }
 
 /* By threads, for which no line is too short. */
 bool conv_turns_device(const struct op *op, const struct value *place)
 {
-    return tail_is_by_channel(op) && dim_equals(place->strides[2], 1);
+    return tail_is_by_channel(op) && dim_equals(place->strides[2], 1) && !dim_equals(place->dims[3], 1);
 }
 
 bool conv_is_turned(const struct op *op)

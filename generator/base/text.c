@@ -146,14 +146,14 @@ const char *text_in_comment(struct arena *arena, const char *string)
     return text.data;
 }
 
-void text_json_string(struct text *text, const char *string)
+void text_json_bytes(struct text *text, const char *bytes, size_t count)
 {
     static const char *const shorts[32] = {
         ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
 
     text_add(text, "\"");
-    for (const unsigned char *s = (const unsigned char *)string; *s;) {
-        int length = text_utf8_length((const char *)s);
+    for (const unsigned char *s = (const unsigned char *)bytes, *end = s + count; s < end;) {
+        int length = *s ? text_utf8_length((const char *)s) : 1;
 
         if (length == 0) { /* file names need not be UTF-8, JSON must be */
             text_add(text, "\\ufffd");
@@ -170,6 +170,11 @@ void text_json_string(struct text *text, const char *string)
         s += length;
     }
     text_add(text, "\"");
+}
+
+void text_json_string(struct text *text, const char *string)
+{
+    text_json_bytes(text, string, strlen(string));
 }
 
 bool text_ends_with(const char *text, const char *end)

@@ -39,6 +39,8 @@ void text_c_string(struct text *text, const char *string);                 /* as
 const char *text_in_comment(struct arena *arena,
                             const char *string);              /* of C: what begins or ends one is apart */
 void text_json_string(struct text *text, const char *string); /* with quotes and escapes */
+void text_json_bytes(struct text *text, const char *bytes,
+                     size_t count); /* the same; a 0 stands behind them */
 
 /* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's
  * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */

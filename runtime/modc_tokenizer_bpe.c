@@ -1,0 +1,377 @@
+/* modc_tokenizer_bpe.c - byte pair encoding of a piece. Most pieces are a token; short ones are merged in arrays on the stack, long
+ * ones over a heap in the workspace, so that no text takes more than n log n steps. */
+#include "modc_tokenizer_parts.h"
+
+enum {
+    FOREIGN = 1 << 30, /* in an id: a byte's token, or an unknown one; neither is merged */
+    SMALL = 64         /* bytes of a piece that is merged on the stack */
+};
+#define NO_RANK UINT32_MAX
+
+/* A piece, and its symbols from left to right; symbol i has the bytes from at[i] on. */
+struct piece {
+    const struct modc_tokenizer *t;
+    const unsigned char *s;
+    size_t bytes;
+};
+
+/* ---- merges: note [merges] -------------------------------------------------------------------------------------- */
+
+/* What the `both` bytes at s become, of which the first `left` are the left part; -1: nothing. */
+static int32_t merge_of(const struct modc_tokenizer *t, const unsigned char *s, uint32_t left, uint32_t both,
+                        uint32_t *rank)
+{
+    const int32_t id = modc_find(t, s, both);
+
+    if (id < 0)
+        return -1;
+    if (t->split_starts) {
+        for (uint32_t i = t->split_starts[id]; i < t->split_starts[id + 1]; i++) {
+            if (t->split_lefts[i] == left) {
+                *rank = t->split_ranks[i];
+                return id;
+            }
+        }
+        return -1;
+    }
+    if (t->lefts && t->lefts[id] != left)
+        return -1;
+    *rank = t->ranks ? t->ranks[id] : (uint32_t)id;
+    return id;
+}
+
+/* ---- symbols ------------------------------------------------------------------------------------------------ */
+
+/* Puts symbols of bytes that are in no vocabulary: their bytes' tokens, or an unknown one. How many there are then. */
+static uint32_t put_foreign(const struct modc_tokenizer *t, const unsigned char *s, uint32_t from,
+                            uint32_t bytes, uint32_t *at, int32_t *id, uint32_t count)
+{
+    if (t->byte_ids && !t->byte_level) {
+        for (uint32_t i = 0; i < bytes; i++, count++) {
+            at[count] = from + i;
+            id[count] = t->byte_ids[s[from + i]] | FOREIGN;
+        }
+        return count;
+    }
+    if (t->fuse_unknown && count > 0 && id[count - 1] == (t->unknown | FOREIGN))
+        return count;
+    at[count] = from;
+    id[count] = t->unknown | FOREIGN;
+    return count + 1;
+}
+
+/* The symbols that a piece begins with; at[count] is where it ends. */
+static uint32_t begin_symbols(const struct piece *p, uint32_t *at, int32_t *id)
+{
+    uint32_t count = 0, character;
+
+    for (uint32_t from = 0, bytes; from < p->bytes; from += bytes) {
+        int32_t own;
+
+        bytes = 1;
+        if (p->t->byte_level) {
+            own = p->t->byte_ids[p->s[from]];
+        } else {
+            bytes = (uint32_t)modc_character(p->s + from, p->bytes - from, &character);
+            own = modc_find(p->t, p->s + from, bytes);
+        }
+        if (own >= 0) {
+            at[count] = from;
+            id[count++] = own;
+        } else {
+            count = put_foreign(p->t, p->s, from, bytes, at, id, count);
+        }
+    }
+    at[count] = (uint32_t)p->bytes;
+    return count;
+}
+
+/* The same text without what is in no vocabulary and has no token that says so. */
+static bool leave_out(struct modc_encoder *e, struct piece *p)
+{
+    const struct modc_tokenizer *t = p->t;
+    unsigned char *kept = modc_take(e, p->bytes);
+    size_t count = 0;
+    uint32_t character;
+
+    if (!kept)
+        return false;
+    for (size_t from = 0, bytes; from < p->bytes; from += bytes) {
+        bytes = t->byte_level ? 1 : (size_t)modc_character(p->s + from, p->bytes - from, &character);
+        if ((t->byte_level ? t->byte_ids[p->s[from]] : modc_find(t, p->s + from, bytes)) < 0)
+            continue;
+        memcpy(kept + count, p->s + from, bytes);
+        count += bytes;
+    }
+    p->s = kept;
+    p->bytes = count;
+    return true;
+}
+
+/* ---- short pieces ------------------------------------------------------------------------------------------- */
+
+struct small {
+    uint32_t at[SMALL + 2], rank[SMALL + 1];
+    int32_t id[SMALL + 1], made[SMALL + 1];
+    uint32_t count;
+};
+
+static void rank_small(const struct piece *p, struct small *m, uint32_t i)
+{
+    m->rank[i] = NO_RANK;
+    if (i + 1 >= m->count || ((m->id[i] | m->id[i + 1]) & FOREIGN))
+        return;
+    m->made[i] = merge_of(p->t, p->s + m->at[i], m->at[i + 1] - m->at[i], m->at[i + 2] - m->at[i],
+                          &m->rank[i]);
+    if (m->made[i] < 0)
+        m->rank[i] = NO_RANK;
+}
+
+/* Where ranks are equal, merges are one, or ordered by their parts. */
+static bool comes_first(const struct small *m, uint32_t i, uint32_t other)
+{
+    if (m->rank[i] != m->rank[other])
+        return m->rank[i] < m->rank[other];
+    if (m->id[i] != m->id[other])
+        return m->id[i] < m->id[other];
+    return m->id[i + 1] < m->id[other + 1];
+}
+
+static void merge_small(const struct piece *p, struct small *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        rank_small(p, m, i);
+    while (m->count > 1) {
+        uint32_t best = 0, left;
+
+        for (uint32_t i = 1; i + 1 < m->count; i++)
+            if (m->rank[i] != NO_RANK && comes_first(m, i, best))
+                best = i;
+        if (m->rank[best] == NO_RANK)
+            return;
+        m->id[best] = m->made[best];
+        left = --m->count - best; /* symbols behind it, but for the one that is merged: their ends, too */
+        memmove(m->at + best + 1, m->at + best + 2, left * sizeof *m->at);
+        if (left > 1) {
+            memmove(m->id + best + 1, m->id + best + 2, (left - 1) * sizeof *m->id);
+            memmove(m->rank + best + 1, m->rank + best + 2, (left - 1) * sizeof *m->rank);
+            memmove(m->made + best + 1, m->made + best + 2, (left - 1) * sizeof *m->made);
+        }
+        rank_small(p, m, best);
+        if (best > 0)
+            rank_small(p, m, best - 1);
+    }
+}
+
+/* ---- long pieces ------------------------------------------------------------------------------------------------ */
+
+/* Symbols in a list, and a heap of those that can be merged with the next one. */
+struct large {
+    uint32_t *at, *next, *before, *rank, *heap, *where;
+    int32_t *id, *made;
+    uint32_t count, heaped;
+};
+#define NOT_HEAPED UINT32_MAX
+
+static bool is_less(const struct large *m, uint32_t i, uint32_t other)
+{
+    if (m->rank[i] != m->rank[other])
+        return m->rank[i] < m->rank[other];
+    if (m->id[i] != m->id[other])
+        return m->id[i] < m->id[other];
+    if (m->id[m->next[i]] != m->id[m->next[other]])
+        return m->id[m->next[i]] < m->id[m->next[other]];
+    return i < other;
+}
+
+static void set_place(struct large *m, uint32_t place, uint32_t symbol)
+{
+    m->heap[place] = symbol;
+    m->where[symbol] = place;
+}
+
+static void sift_up(struct large *m, uint32_t place)
+{
+    const uint32_t symbol = m->heap[place];
+
+    for (; place > 0 && is_less(m, symbol, m->heap[(place - 1) / 2]); place = (place - 1) / 2)
+        set_place(m, place, m->heap[(place - 1) / 2]);
+    set_place(m, place, symbol);
+}
+
+static void sift_down(struct large *m, uint32_t place)
+{
+    const uint32_t symbol = m->heap[place];
+
+    for (uint32_t child; (child = 2 * place + 1) < m->heaped; place = child) {
+        if (child + 1 < m->heaped && is_less(m, m->heap[child + 1], m->heap[child]))
+            child++;
+        if (!is_less(m, m->heap[child], symbol))
+            break;
+        set_place(m, place, m->heap[child]);
+    }
+    set_place(m, place, symbol);
+}
+
+static void drop(struct large *m, uint32_t symbol)
+{
+    const uint32_t place = m->where[symbol];
+
+    if (place == NOT_HEAPED)
+        return;
+    m->where[symbol] = NOT_HEAPED;
+    if (--m->heaped == place)
+        return;
+    set_place(m, place, m->heap[m->heaped]);
+    sift_up(m, place);
+    sift_down(m, m->where[m->heap[place]]);
+}
+
+/* What a symbol and the next one become. */
+static void look_up(const struct piece *p, struct large *m, uint32_t i)
+{
+    const uint32_t next = m->next[i];
+
+    m->made[i] = -1;
+    if (next < m->count && !((m->id[i] | m->id[next]) & FOREIGN))
+        m->made[i] = merge_of(p->t, p->s + m->at[i], m->at[next] - m->at[i], m->at[m->next[next]] - m->at[i],
+                              &m->rank[i]);
+}
+
+/* The same after one of both has changed; it is in no heap. */
+static void rank_again(const struct piece *p, struct large *m, uint32_t i)
+{
+    look_up(p, m, i);
+    if (m->made[i] < 0)
+        return;
+    set_place(m, m->heaped, i);
+    sift_up(m, m->heaped++);
+}
+
+static void merge_large(const struct piece *p, struct large *m)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        m->next[i] = i + 1;
+        m->before[i] = i - 1;
+        m->where[i] = NOT_HEAPED;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        look_up(p, m, i);
+        if (m->made[i] >= 0)
+            set_place(m, m->heaped++, i);
+    }
+    for (uint32_t i = m->heaped / 2; i-- > 0;)
+        sift_down(m, i);
+    while (m->heaped > 0) {
+        const uint32_t i = m->heap[0], other = m->next[i], front = m->before[i];
+
+        drop(m, i);
+        drop(m, other);
+        if (i > 0)
+            drop(m, front);
+        m->id[i] = m->made[i];
+        m->next[i] = m->next[other];
+        if (m->next[i] < m->count)
+            m->before[m->next[i]] = i;
+        rank_again(p, m, i);
+        if (i > 0)
+            rank_again(p, m, front);
+    }
+}
+
+static bool take_large(struct modc_encoder *e, struct large *m, size_t bytes)
+{
+    uint32_t *all = modc_take(e, (8 * bytes + 1) * sizeof *all);
+
+    if (!all)
+        return false;
+    m->next = all;
+    m->before = all + bytes;
+    m->rank = all + 2 * bytes;
+    m->heap = all + 3 * bytes;
+    m->where = all + 4 * bytes;
+    m->id = (int32_t *)(all + 5 * bytes);
+    m->made = (int32_t *)(all + 6 * bytes);
+    m->at = all + 7 * bytes;
+    m->heaped = 0;
+    return true;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------- */
+
+/* How far a piece has been gone through of which something was left out. */
+struct way {
+    size_t at, wide, kept,
+        kept_wide; /* bytes of the whole piece and of what was kept; as wide as the package has them */
+};
+
+/* Where the package says that the first `kept` bytes of what was kept end in the whole piece: it counts bytes of what stands for
+ * them in byte-level BPE, one for printing ones of ASCII and else two, and those that were left out not at all. */
+static size_t place(struct way *way, const struct piece *kept, const unsigned char *whole, size_t bytes,
+                    size_t until)
+{
+    const bool byte_level = kept->t->byte_level;
+
+    for (; way->kept < until; way->kept++)
+        way->kept_wide += byte_level && (kept->s[way->kept] < '!' || kept->s[way->kept] > '~') ? 2 : 1;
+    while (way->at < bytes) {
+        const size_t wide = byte_level && (whole[way->at] < '!' || whole[way->at] > '~') ? 2 : 1;
+
+        if (way->wide + wide > way->kept_wide)
+            break;
+        way->wide += wide;
+        way->at++;
+    }
+    return way->at;
+}
+
+/* Puts a token of the bytes start..end of a piece. */
+static void put_token(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until,
+                      const struct piece *p, struct way *way, int32_t id, uint32_t start, uint32_t end)
+{
+    const unsigned char *const whole = view->text + from;
+
+    if (p->s != whole) {
+        const size_t first = place(way, p, whole, until - from, start);
+        size_t last = place(way, p, whole, until - from, end);
+
+        last += way->wide < way->kept_wide; /* a part of the next one */
+        modc_put_token(e, view, id & ~FOREIGN, from + first, from + last);
+    } else {
+        modc_put_token(e, view, id & ~FOREIGN, from + start, from + end);
+    }
+}
+
+void modc_bpe(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until)
+{
+    const struct modc_tokenizer *t = e->t;
+    struct piece p = {t, view->text + from, until - from};
+    struct way way = {0, 0, 0, 0};
+    unsigned char *const free = e->free;
+    const int32_t whole = modc_find(t, p.s, p.bytes);
+
+    if (whole >= 0 && (t->flags[whole] & MODC_TOKEN_WHOLE)) {
+        modc_put_token(e, view, whole, from, until);
+        return;
+    }
+    if (t->leaves_out && !leave_out(e, &p))
+        return;
+    if (p.bytes <= SMALL) {
+        struct small m;
+
+        m.count = begin_symbols(&p, m.at, m.id);
+        merge_small(&p, &m);
+        for (uint32_t i = 0; i < m.count; i++)
+            put_token(e, view, from, until, &p, &way, m.id[i], m.at[i], m.at[i + 1]);
+    } else {
+        struct large m;
+
+        if (!take_large(e, &m, p.bytes))
+            return;
+        m.count = begin_symbols(&p, m.at, m.id);
+        merge_large(&p, &m);
+        for (uint32_t i = 0; i < m.count; i = m.next[i])
+            put_token(e, view, from, until, &p, &way, m.id[i], m.at[i], m.at[m.next[i]]);
+    }
+    e->free = free;
+}

@@ -1,0 +1,446 @@
+/* modc_tokenizer_text.c - normalisers: what is made of a text before it is cut into pieces. Each step writes a text of its own, with
+ * what every byte of it comes from, which then takes the place of the one before. */
+#include "modc_tokenizer_parts.h"
+
+/* A text that a step makes. */
+struct made {
+    struct modc_encoder *e;
+    unsigned char *text;
+    struct modc_span *spans;
+    size_t room, count;
+};
+
+static void add_bytes(struct made *made, const void *bytes, size_t count, struct modc_span span)
+{
+    if (count > made->room - made->count) {
+        made->e->status = MODC_WORKSPACE;
+        return;
+    }
+    memcpy(made->text + made->count, bytes, count);
+    for (size_t i = 0; i < count; i++)
+        made->spans[made->count++] = span;
+}
+
+static void add_character(struct made *made, uint32_t character, struct modc_span span)
+{
+    unsigned char bytes[4];
+
+    add_bytes(made, bytes, (size_t)modc_put_utf8(bytes, character), span);
+}
+
+/* ---- tables --------------------------------------------------------------------------------------------------- */
+
+/* Where a sorted list has a value, or -1. */
+static int search(const uint32_t *list, int count, uint32_t value)
+{
+    int first = 0, until = count;
+
+    while (first < until) {
+        const int middle = first + (until - first) / 2;
+
+        if (list[middle] < value)
+            first = middle + 1;
+        else
+            until = middle;
+    }
+    return first < count && list[first] == value ? first : -1;
+}
+
+/* What a character becomes; NULL: it stays. */
+static const uint32_t *mapped(const struct modc_mapping *mapping, uint32_t character, int *count)
+{
+    const int found = search(mapping->from, mapping->count, character);
+
+    if (found < 0)
+        return NULL;
+    *count = mapping->at[found + 1] - mapping->at[found];
+    return mapping->to + mapping->at[found];
+}
+
+static int class_of(const struct modc_unicode *unicode, uint32_t character)
+{
+    const int found = character < 0x300 ? -1 : search(unicode->class_from, unicode->class_count, character);
+
+    return found < 0 ? 0 : unicode->class_of[found];
+}
+
+enum {
+    HANGUL = 0xac00,
+    LEADS = 0x1100,
+    VOWELS = 0x1161,
+    TRAILS = 0x11a7,
+    LEAD_COUNT = 19,
+    VOWEL_COUNT = 21,
+    TRAIL_COUNT = 28,
+    HANGUL_COUNT = LEAD_COUNT * VOWEL_COUNT * TRAIL_COUNT
+};
+
+/* What two characters are together; 0: nothing. */
+static uint32_t composed(const struct modc_unicode *unicode, uint32_t first, uint32_t second)
+{
+    int low = 0, until = unicode->pair_count;
+
+    if (first - LEADS < LEAD_COUNT && second - VOWELS < VOWEL_COUNT)
+        return HANGUL + ((first - LEADS) * VOWEL_COUNT + (second - VOWELS)) * TRAIL_COUNT;
+    if (first - HANGUL < HANGUL_COUNT && (first - HANGUL) % TRAIL_COUNT == 0 &&
+        second - TRAILS - 1 < TRAIL_COUNT - 1)
+        return first + (second - TRAILS);
+    while (low < until) {
+        const int middle = low + (until - low) / 2;
+        const uint32_t *pair = unicode->pairs + 3 * middle;
+
+        if (pair[0] == first && pair[1] == second)
+            return pair[2];
+        if (pair[0] < first || (pair[0] == first && pair[1] < second))
+            low = middle + 1;
+        else
+            until = middle;
+    }
+    return 0;
+}
+
+/* ---- normal forms --------------------------------------------------------------------------------------------- */
+
+/* A character on its way. `added`: 1 for each that it has more than there were, less for each that it took in. */
+struct letter {
+    uint32_t character;
+    int32_t added;
+    uint8_t combining; /* its class */
+};
+
+/* Puts letters in the order of their classes, those of one class as they came: of a run that has them. */
+static void sort_run(struct letter *letters, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const struct letter own = letters[i];
+        size_t at = i;
+
+        for (; at > 0 && letters[at - 1].combining > own.combining; at--)
+            letters[at] = letters[at - 1];
+        letters[at] = own;
+    }
+}
+
+/* One that has no byte of UTF-8 is kept apart by its number, which no character has. */
+enum { RAW = 0x200000 };
+
+static size_t decompose(const struct modc_unicode *unicode, bool compatible, uint32_t character,
+                        struct letter *letters)
+{
+    const uint32_t *made = NULL;
+    int count = 0;
+
+    if (character - HANGUL < HANGUL_COUNT) {
+        const uint32_t index = character - HANGUL, trail = index % TRAIL_COUNT;
+
+        letters[0] = (struct letter){LEADS + index / (VOWEL_COUNT * TRAIL_COUNT), 0, 0};
+        letters[1] = (struct letter){VOWELS + index / TRAIL_COUNT % VOWEL_COUNT, 1, 0};
+        letters[2] = (struct letter){TRAILS + trail, 1, 0};
+        return trail > 0 ? 3 : 2;
+    }
+    if (compatible)
+        made = mapped(&unicode->compatible, character, &count);
+    if (!made)
+        made = mapped(&unicode->canonical, character, &count);
+    if (!made) {
+        letters[0] = (struct letter){character, 0, (uint8_t)class_of(unicode, character)};
+        return 1;
+    }
+    for (int i = 0; i < count; i++)
+        letters[i] = (struct letter){made[i], i > 0, (uint8_t)class_of(unicode, made[i])};
+    return (size_t)count;
+}
+
+/* The composition of letters in their order, in place; how many are left. */
+static size_t compose(const struct modc_unicode *unicode, struct letter *letters, size_t count)
+{
+    size_t kept = 0, starter = SIZE_MAX;
+    int last = -1; /* class of the letter in front, behind the starter */
+
+    for (size_t i = 0; i < count; i++) {
+        const struct letter own = letters[i];
+
+        if (starter != SIZE_MAX && (last < 0 || last < own.combining)) {
+            const uint32_t both = composed(unicode, letters[starter].character, own.character);
+
+            if (both) {
+                letters[starter].character = both;
+                letters[starter].added += own.added - 1;
+                continue;
+            }
+        }
+        if (own.combining == 0) {
+            starter = kept;
+            last = -1;
+        } else if (starter != SIZE_MAX) {
+            last = own.combining;
+        }
+        letters[kept++] = own;
+    }
+    return kept;
+}
+
+/* All of a view as letters, decomposed; NULL where they have no room. */
+static struct letter *letters_of(struct modc_encoder *e, const struct modc_view *view, bool compatible,
+                                 size_t *count)
+{
+    const size_t most = (size_t)e->t->letter_rate * view->bytes;
+    struct letter *letters = modc_take(e, (most + 20) * sizeof *letters);
+    size_t run = 0, n = 0; /* run: where letters begin that have classes */
+
+    for (size_t at = 0; letters && at < view->bytes;) {
+        uint32_t character;
+        const int bytes = modc_utf8(view->text + at, view->bytes - at, &character);
+        const size_t own = decompose(e->t->unicode, compatible,
+                                     bytes ? character : (uint32_t)RAW + view->text[at], letters + n);
+
+        for (size_t i = n; i < n + own; i++) {
+            if (letters[i].combining == 0) {
+                sort_run(letters + run, i - run);
+                run = i + 1;
+            }
+        }
+        n += own;
+        at += bytes ? (size_t)bytes : 1;
+    }
+    if (letters)
+        sort_run(letters + run, n - run);
+    *count = n;
+    return letters;
+}
+
+/* The character of a view at `at`: what it comes from; how many bytes it has. */
+static struct modc_span span_at(const struct modc_encoder *e, const struct modc_view *view, size_t at,
+                                size_t *bytes)
+{
+    uint32_t character;
+
+    *bytes = (size_t)modc_character(view->text + at, view->bytes - at, &character);
+    return modc_origin(e, view, at);
+}
+
+/* Letters as text. Each takes as many characters of the view as it did when it was made of them; one that is added comes from the
+ * character in front. */
+static void add_letters(struct made *made, const struct modc_view *view, const struct letter *letters,
+                        size_t count)
+{
+    struct modc_span span = {0, 0};
+    size_t at = 0, bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (letters[i].added <= 0) {
+            if (at < view->bytes)
+                span = span_at(made->e, view, at, &bytes);
+            at += bytes;
+        }
+        if (letters[i].character >= RAW) {
+            const unsigned char byte = (unsigned char)(letters[i].character - RAW);
+
+            add_bytes(made, &byte, 1, span);
+        } else {
+            add_character(made, letters[i].character, span);
+        }
+        for (int32_t more = letters[i].added; more < 0 && at < view->bytes; more++) {
+            const struct modc_span unused = span_at(made->e, view, at, &bytes);
+
+            (void)unused;
+            at += bytes;
+        }
+        if (letters[i].added < 0 && at > 0)
+            span = modc_origin(made->e, view, at - 1);
+    }
+}
+
+/* Nothing below U+0300 is decomposed by NFC, and nothing of ASCII by any form. */
+static bool is_normal(const struct modc_view *view, enum modc_step_kind kind)
+{
+    const unsigned char least = kind == MODC_STEP_NFC ? 0xcc : 0x80;
+
+    for (size_t i = 0; i < view->bytes; i++)
+        if (view->text[i] >= least)
+            return false;
+    return true;
+}
+
+static void normal_form(struct made *made, const struct modc_view *view, enum modc_step_kind kind)
+{
+    struct modc_encoder *const e = made->e;
+    size_t count;
+    struct letter *letters = letters_of(e, view, kind == MODC_STEP_NFKC || kind == MODC_STEP_NFKD, &count);
+
+    if (!letters)
+        return;
+    if (kind == MODC_STEP_NFC || kind == MODC_STEP_NFKC)
+        count = compose(e->t->unicode, letters, count);
+    add_letters(made, view, letters, count);
+}
+
+/* ---- characters one by one ------------------------------------------------------------------------------------ */
+
+static void each_character(struct made *made, const struct modc_view *view, const struct modc_step *step)
+{
+    const struct modc_tokenizer *t = made->e->t;
+    size_t bytes;
+
+    for (size_t at = 0; at < view->bytes && made->e->status == MODC_OK; at += bytes) {
+        const struct modc_span span = span_at(made->e, view, at, &bytes);
+        uint32_t character;
+        const bool valid = modc_utf8(view->text + at, view->bytes - at, &character) > 0;
+        const uint64_t kind = step->kinds ? modc_kind(t, valid ? character : MODC_NO_CHARACTER) : 0;
+        const uint32_t *to = NULL;
+        int count = 0;
+
+        switch (step->kind) {
+        case MODC_STEP_LOWERCASE:
+            to = valid ? mapped(&t->unicode->lower, character, &count) : NULL;
+            break;
+        case MODC_STEP_CLEAN:
+            if (kind & step->kinds)
+                continue;
+            if (kind & step->more_kinds) {
+                add_bytes(made, " ", 1, span);
+                continue;
+            }
+            break;
+        case MODC_STEP_STRIP_ACCENTS:
+            if (kind & step->kinds)
+                continue;
+            break;
+        case MODC_STEP_HAN:
+            if (kind & step->kinds) {
+                add_bytes(made, " ", 1, span);
+                add_bytes(made, view->text + at, bytes, span);
+                add_bytes(made, " ", 1, span);
+                continue;
+            }
+            break;
+        default:
+            break;
+        }
+        for (int i = 0; i < count; i++)
+            add_character(made, to[i], span);
+        if (!to)
+            add_bytes(made, view->text + at, bytes, span);
+    }
+}
+
+static void replace(struct made *made, const struct modc_view *view, const struct modc_step *step)
+{
+    const size_t from = (size_t)step->from_bytes;
+
+    for (size_t at = 0; at < view->bytes && made->e->status == MODC_OK;) {
+        if (at + from <= view->bytes && memcmp(view->text + at, step->from, from) == 0) {
+            add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, at + from - 1));
+            at += from;
+        } else {
+            add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
+            at++;
+        }
+    }
+}
+
+static bool has(const struct modc_view *view, const struct modc_step *step)
+{
+    for (size_t at = 0; at + (size_t)step->from_bytes <= view->bytes; at++)
+        if (memcmp(view->text + at, step->from, (size_t)step->from_bytes) == 0)
+            return true;
+    return false;
+}
+
+static bool is_white(const struct modc_encoder *e, const unsigned char *s, size_t bytes, uint64_t kinds)
+{
+    uint32_t character;
+
+    modc_character(s, bytes, &character);
+    return (modc_kind(e->t, character) & kinds) != 0;
+}
+
+/* The view without what is white at its ends; nothing is made for it. */
+static void strip(const struct modc_encoder *e, struct modc_view *view, const struct modc_step *step)
+{
+    size_t from = 0, until = view->bytes, bytes;
+
+    while ((step->flags & 1) && from < until && is_white(e, view->text + from, until - from, step->kinds)) {
+        span_at(e, view, from, &bytes);
+        from += bytes;
+    }
+    while ((step->flags & 2) && until > from) {
+        const size_t begin = modc_before(view->text, until);
+
+        if (!is_white(e, view->text + begin, until - begin, step->kinds))
+            break;
+        until = begin;
+    }
+    *view = modc_part(view, from, until);
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------- */
+
+static bool changes(const struct modc_view *view, const struct modc_step *step)
+{
+    switch (step->kind) {
+    case MODC_STEP_NFC:
+    case MODC_STEP_NFD:
+    case MODC_STEP_NFKC:
+    case MODC_STEP_NFKD:
+        return !is_normal(view, step->kind);
+    case MODC_STEP_REPLACE:
+        return has(view, step);
+    default:
+        return view->bytes > 0;
+    }
+}
+
+static void make(struct made *made, const struct modc_view *view, const struct modc_step *step)
+{
+    switch (step->kind) {
+    case MODC_STEP_NFC:
+    case MODC_STEP_NFD:
+    case MODC_STEP_NFKC:
+    case MODC_STEP_NFKD:
+        normal_form(made, view, step->kind);
+        break;
+    case MODC_STEP_REPLACE:
+        replace(made, view, step);
+        break;
+    case MODC_STEP_PREPEND:
+        add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, 0));
+        for (size_t i = 0; i < view->bytes; i++)
+            add_bytes(made, view->text + i, 1, modc_origin(made->e, view, i));
+        break;
+    default:
+        each_character(made, view, step);
+        break;
+    }
+}
+
+bool modc_normalise(struct modc_encoder *e, struct modc_view *view)
+{
+    unsigned char *const start = e->free;
+
+    for (int i = 0; i < e->t->step_count && e->status == MODC_OK; i++) {
+        const struct modc_step *step = &e->t->steps[i];
+        struct made made = {.e = e};
+
+        if (step->kind == MODC_STEP_STRIP) {
+            strip(e, view, step);
+            continue;
+        }
+        if (!changes(view, step))
+            continue;
+        made.room = view->bytes * (size_t)step->growth + (size_t)step->to_bytes;
+        made.spans = modc_take(e, made.room * sizeof *made.spans);
+        made.text = modc_take(e, made.room);
+        if (!made.spans || !made.text)
+            break;
+        make(&made, view, step);
+        e->free = start; /* it takes the place of what it was made of */
+        memmove(start, made.spans, made.count * sizeof *made.spans);
+        view->spans = modc_take(e, made.count * sizeof *made.spans);
+        memmove(e->free, made.text, made.count);
+        view->text = modc_take(e, made.count);
+        view->bytes = made.count;
+        view->base = view->front = 0;
+    }
+    return e->status == MODC_OK;
+}

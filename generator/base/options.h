@@ -12,6 +12,7 @@ enum command {
     COMMAND_CHECK,
     COMMAND_SUMMARY,
     COMMAND_DIFF,
+    COMMAND_TOKENIZE,
     COMMAND_LAYERS,
     COMMAND_SCHEMA,
     COMMAND_COMPLETION,
@@ -74,7 +75,9 @@ struct options {
     const struct target *target; /* NULL: none was named; see target_of */
     const char *emulate;         /* run: plain, check; NULL: on a GPU */
     const char *keep;            /* run: folder of sources and program */
-    const char *bodies;          /* run: a file of C with the bodies of Externs */
+    const char *text, *ids;      /* tokenize: NULL: lines of standard input */
+    bool no_template, all_text, keep_special;
+    const char *bodies; /* run: a file of C with the bodies of Externs */
     struct run_option *run_options;
     int run_option_count;
 };

@@ -145,7 +145,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 21 };
+enum { SETTINGS = 22 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -257,6 +257,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"clip", words_of(c, training->clip)},
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
+        {"tokenizer", spec->tokenizer ? spec->tokenizer : "none"},
         {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
     };
 

@@ -27,6 +27,12 @@ const struct command_row command_rows[COMMAND_COUNT] = {
          "NEW. The last line fits a commit message. Either may be '-', as in\n"
          "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
          "The exit status is 0 whether or not they differ."},
+    [COMMAND_TOKENIZE] =
+        {"tokenize", "FILE", "text to ids of tokens and back, by a tokenizer.json",
+         "What a model with `tokenizer: FILE` does, without compiling it. Without --text and --ids each line\n"
+         "of standard input is a text, for which it prints a line of ids. With --format=json each line is a\n"
+         "value of JSON: of a text it prints {\"ids\": [...], \"offsets\": [[0, 5], ...]} in bytes, of a list of\n"
+         "ids a text."},
     [COMMAND_LAYERS] =
         {"layers", "[NAME]", "the layers and functions that a spec can name, or all about one",
          "With -o, writes a page in Markdown for each layer, NAME.md, and one that lists them."},
@@ -75,12 +81,13 @@ enum {
     CHECK = 1 << COMMAND_CHECK,
     SUMMARY = 1 << COMMAND_SUMMARY,
     DIFF = 1 << COMMAND_DIFF,
+    TOKENIZE = 1 << COMMAND_TOKENIZE,
     LAYERS = 1 << COMMAND_LAYERS,
     SCHEMA = 1 << COMMAND_SCHEMA,
     COMPLETION = 1 << COMMAND_COMPLETION,
     HELP = 1 << COMMAND_HELP,
     ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
-    ALL = ON_SPEC | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
+    ALL = ON_SPEC | TOKENIZE | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -138,6 +145,13 @@ const struct option_row option_rows[] = {
      "compile it: bytes of code, depth of the stack"},
     {"--format", "text|json|markdown", DIFF, OPTION_CHOICE, FIELD(format),
      "json is described in docs/diff.md"},
+    {"--text", "TEXT", TOKENIZE, OPTION_TEXT, FIELD(text), "print the ids of this text"},
+    {"--ids", "IDS", TOKENIZE, OPTION_TEXT, FIELD(ids), "print the text of these ids: --ids '1 15043 3186'"},
+    {"--no-template", NULL, TOKENIZE, OPTION_FLAG, FIELD(no_template),
+     "without the tokens that stand around every text"},
+    {"--all-text", NULL, TOKENIZE, OPTION_FLAG, FIELD(all_text), "special tokens in a text are text, too"},
+    {"--keep-special", NULL, TOKENIZE, OPTION_FLAG, FIELD(keep_special), "special tokens of ids are text"},
+    {"--format", "text|json", TOKENIZE, OPTION_CHOICE, FIELD(format), "json: lines of JSON, in and out"},
     {"--format", "text|json", LAYERS, OPTION_CHOICE, FIELD(format),
      "json: all layers, functions and ops, with arguments"},
     {"--exit-code", NULL, DIFF, OPTION_FLAG, FIELD(exit_code), "exit with status 4 where they differ"},

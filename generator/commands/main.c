@@ -21,6 +21,7 @@
 #include "commands/schema.h"
 #include "commands/settings.h"
 #include "commands/summary.h"
+#include "commands/tokenize.h"
 #include "commands/validate.h"
 #include "emit/bundle.h"
 #include "emit/emit.h"
@@ -31,6 +32,7 @@
 #include "plan/plan.h"
 #include "plan/target.h"
 #include "plan/weights.h"
+#include "tokenizer/tokenizer.h"
 
 #ifndef MODC_VERSION
 #define MODC_VERSION "0"
@@ -127,6 +129,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
         module_dump(dump->out, tree, dump->json);
     tree->training = resolved ? training_read(cx, tree) : NULL;
     tree->rollout = resolved ? rollout_read(cx, tree) : NULL;
+    tree->tokenizer = spec->tokens;
 
     return resolved ? lower_program(cx, tree) : NULL;
 }
@@ -196,6 +199,12 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
+    if (spec->tokenizer) {
+        const struct loc loc = spec->tokenizer_loc;
+
+        spec->tokens = tokenizer_read(cx, loc, source_beside(cx, loc.source, spec->tokenizer));
+        cx->unreadable |= !spec->tokens;
+    }
     struct program **programs = ARENA_ARRAY(&cx->arena, spec_variants(spec), struct program *);
     bool complete = true;
     for (int i = 0; i < spec_variants(spec); i++) {
@@ -409,6 +418,8 @@ static int run_command(struct cx *cx, struct text *out)
         return EXIT_DONE;
     case COMMAND_DIFF:
         return compare(cx, out);
+    case COMMAND_TOKENIZE:
+        return tokenize_print(cx, out);
     default:
         return compile(cx, out);
     }

@@ -8,6 +8,7 @@
 #include "module/module.h"
 #include "plan/target.h"
 #include "plan/weights.h"
+#include "tokenizer/tokenizer.h"
 
 /* sizeof struct modc_params and modc_context where pointers have 4 bytes and 64-bit integers are aligned by 8;
  * tests/api/firmware.c holds them to it. */
@@ -78,6 +79,7 @@ static int64_t constants(const struct plan *plan)
     int64_t bytes = initial_values(tree->keys, tree->key_count) +
                     initial_values(tree->states, tree->state_count);
 
+    bytes += tree->tokenizer ? tokenizer_bytes(tree->tokenizer) : 0;
     for (int i = 0; i < plan->constant_count; i++)
         bytes += tensor_count(plan->constants[i]->constant) * dtype_rows[plan->constants[i]->dtype].bytes;
     return bytes;

@@ -178,6 +178,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
     text_printf(&text, "add_library(%s STATIC", model);
     for (const struct plan *variant = plan; variant; variant = variant->next) {
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
+        if (variant->program->tree->tokenizer)
+            text_printf(&text, " %s/%s_tokenizer.c", folder_cmake, variant->model);
         if (is_on_cuda(variant))
             text_printf(&text, " %s/%s.cu", folder_cmake, variant->model);
         for (int i = 0; i < ISA_ROWS && dispatch_has(cx, variant); i++)
@@ -281,13 +283,17 @@ static void print_commands(struct cx *cx, struct text *text, bool assembly, cons
                            int count)
 {
     const struct target *target = target_of(cx);
+    bool tokenizer = false;
+
+    for (int i = 0; i < count; i++)
+        tokenizer |= text_ends_with(files[i].path, "_tokenizer.c") && strncmp(files[i].path, "modc_", 5) != 0;
 
     if (!cx->options->dispatch) {
         text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
                     target->flags[0] ? " " : "", target->flags, assembly ? "*.c *.S" : "*.c");
     } else {
         print_flagged(text, files, count);
-        text_printf(text, "    cc -O3 -c modc_*.c%s\n\n",
+        text_printf(text, "    cc -O3 -c modc_*.c%s%s\n\n", tokenizer ? " *_tokenizer.c" : "",
                     assembly               ? " *.S"
                     : cx->options->weights ? " *_weights.c"
                                            : "");

@@ -8,6 +8,7 @@
 #include "emit/dispatch.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_room.h"
+#include "emit/emit_tokenizer.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "plan/weights.h"
@@ -367,6 +368,9 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     print_header(&e, &header);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), emit_fit(&cx->arena, header.data));
     add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
+    if (e.tree->tokenizer)
+        add_text(&e, files, count, arena_format(&cx->arena, "%s_tokenizer.c", e.m),
+                 emit_tokenizer_source(cx, e.m, spec_name(&e), e.tree->tokenizer));
     if (plan->backend->apart) {
         add_text(&e, files, count, arena_format(&cx->arena, "%s.%s", e.m, plan->backend->suffix),
                  kernels_text(&e));

@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "emit/emit_rollout.h"
+#include "emit/emit_tokenizer.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "modc.h"
@@ -507,7 +508,9 @@ static void print_header_includes(struct emit *e, struct text *out)
         : is_apart(e)    ? "modc_device.h"
                          : "modc.h",
         has_optimizer(e) && is_apart(e) ? "\n#include \"modc_device.h\"" : "",
-        e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "", MODC_ABI, e->m);
+        arena_format(&e->cx->arena, "%s%s", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
+                     e->tree->tokenizer ? "\n#include \"modc_tokenizer.h\"" : ""),
+        MODC_ABI, e->m);
 }
 
 /* The bodies that the program is linked with. */
@@ -622,6 +625,8 @@ void print_header(struct emit *e, struct text *out)
         print_step_declaration(e, out);
     if (e->tree->rollout)
         emit_rollout_header(e->cx, out, (struct rollout_names){e->m, e->M}, e->tree->rollout);
+    if (e->tree->tokenizer)
+        emit_tokenizer_header(out, e->m, e->M, e->tree->tokenizer);
     text_printf(
         out,
         "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n",

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "spec/expr.h"
 
+struct tokenizer; /* tokenizer/tokenizer.h */
+
 struct spec_const { /* constants: name: expression */
     const char *name;
     struct loc loc;
@@ -220,6 +222,9 @@ struct spec {
     struct loc backward_loc;        /* of `backward: true` */
     struct spec_training *training; /* NULL: none */
     struct spec_rollout *rollout;   /* NULL: none */
+    const char *tokenizer; /* the path of a tokenizer.json, beside the file of its place; NULL: none */
+    struct loc tokenizer_loc;
+    const struct tokenizer *tokens; /* what was read there; main.c's */
     struct spec_patterns checkpoint;
     bool fused; /* update: fused */
     struct loc update_loc;

@@ -377,6 +377,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_training(d, spec->training);
     if (spec->rollout)
         put_rollout(d, spec->rollout);
+    if (spec->tokenizer)
+        put(d, "tokenizer", spec->tokenizer);
     if (spec->checkpoint.count > 0)
         put_strings(d, "checkpoint", spec->checkpoint.list, spec->checkpoint.count);
     if (spec->fused)

@@ -147,6 +147,16 @@ void spec_read_threads(struct reader *r, const struct node *key, const struct no
                    node->value);
 }
 
+void spec_read_tokenizer(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = spec_read_text(r, key, node, "the path of a tokenizer.json");
+
+    if (!text)
+        return;
+    r->spec->tokenizer = text;
+    r->spec->tokenizer_loc = node->loc;
+}
+
 void spec_read_checkpoint(struct reader *r, const struct node *key, const struct node *node)
 {
     spec_read_patterns(r, key, node, &r->spec->checkpoint);

@@ -11,6 +11,7 @@ struct binding;
 struct elementwise_row;
 struct layer_row;
 struct rollout;
+struct tokenizer;
 struct spec;
 struct spec_class;
 struct tensor;
@@ -205,10 +206,11 @@ struct module_tree {
     int requirement_count;
     struct binding *constants; /* in order; values */
     int constant_count;
-    const struct training *training; /* training.h; NULL: none */
-    const struct rollout *rollout;   /* rollout.h; NULL: none */
-    enum dtype dtype, storage;       /* storage: of the packed weights of products; as dtype, or narrower */
-    bool partial;                    /* as spec.h's; or some module or tensor is faulty */
+    const struct training *training;   /* training.h; NULL: none */
+    const struct rollout *rollout;     /* rollout.h; NULL: none */
+    const struct tokenizer *tokenizer; /* tokenizer.h; NULL: none */
+    enum dtype dtype, storage;         /* storage: of the packed weights of products; as dtype, or narrower */
+    bool partial;                      /* as spec.h's; or some module or tensor is faulty */
 };
 
 struct module *module_child(const struct module *module, const char *name);

@@ -1,0 +1,449 @@
+/* tokenizer_model.c - the section `model`: its vocabulary, and how it makes tokens of pieces. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modc_tokenizer_parts.h"
+#include "tokenizer/tokenizer_vocabulary.h"
+
+/* ---- the vocabulary ------------------------------------------------------------------------------------------- */
+
+/* The ids of `added_tokens` may lie above the model's. */
+static int64_t count_ids(const struct json *root, const struct json *vocab)
+{
+    const struct json *added = json_member(root, "added_tokens");
+    int64_t count = vocab->kind == JSON_LIST ? vocab->count : 0;
+
+    for (int i = 0; vocab->kind == JSON_OBJECT && i < vocab->count; i++)
+        if (vocab->items[i].number + 1 > (double)count && vocab->items[i].number < 1e12)
+            count = (int64_t)vocab->items[i].number + 1;
+    for (int i = 0; added && added->kind == JSON_LIST && i < added->count; i++) {
+        const struct json *id = json_member(&added->items[i], "id");
+
+        if (id && id->number + 1 > (double)count && id->number < 1e12)
+            count = (int64_t)id->number + 1;
+    }
+    return count;
+}
+
+static bool read_vocabulary(struct tokenizer_reader *r, const struct json *root, const struct json *model)
+{
+    const struct json *vocab = json_member(model, "vocab");
+
+    if (!vocab || vocab->kind != JSON_OBJECT)
+        return tokenizer_refuse(r, vocab ? vocab : model, "model.vocab",
+                                "expected an object of tokens and ids");
+    if (!vocabulary_start(r, vocab, "model.vocab", count_ids(root, vocab)))
+        return false;
+    for (int i = 0; i < vocab->count; i++) {
+        const struct json *id = &vocab->items[i];
+
+        if (id->kind != JSON_NUMBER || id->number < 0 || id->number != floor(id->number))
+            return tokenizer_refuse(r, id, "model.vocab", "the id of '%s' is no whole number",
+                                    vocab->keys[i].text);
+        if (!vocabulary_add(r, id, "model.vocab", &vocab->keys[i], (int64_t)id->number))
+            return false;
+    }
+    return true;
+}
+
+/* unk_token, which is a token of the model. */
+static bool read_unknown(struct tokenizer_reader *r, const struct json *model)
+{
+    const struct json *unknown = NULL;
+
+    if (!tokenizer_text(r, model, "model", "unk_token", &unknown))
+        return false;
+    if (!unknown)
+        return true;
+    r->t->unknown = (int32_t)vocabulary_find(r, unknown->text, unknown->bytes);
+    if (r->t->unknown < 0)
+        return tokenizer_refuse(r, unknown, "model.unk_token", "'%s' is not in the vocabulary",
+                                unknown->text);
+    r->t->unk = r->t->unknown;
+    return true;
+}
+
+/* What only bytes have: in byte-level BPE each byte's token, else <0x00> to <0xFF>, of which all are there. */
+static bool read_bytes(struct tokenizer_reader *r, const struct json *model, bool fallback)
+{
+    int32_t *ids = ARENA_ARRAY(&r->cx->arena, 256, int32_t);
+    int there = 0;
+
+    for (int i = 0; i < 256; i++) {
+        const unsigned char byte = (unsigned char)i;
+        const char *name = arena_format(&r->cx->arena, "<0x%02X>", i);
+
+        ids[i] = r->byte_level ? modc_find(r->t, &byte, 1) : (int32_t)vocabulary_find(r, name, strlen(name));
+        there += ids[i] >= 0;
+    }
+    if (!r->byte_level && (!fallback || there == 0))
+        return true;
+    if (!r->byte_level && there < 256)
+        return tokenizer_refuse(r, model, "model.byte_fallback",
+                                "%d of the tokens <0x00> to <0xFF> are missing", 256 - there);
+    if (r->byte_level && fallback)
+        return tokenizer_refuse(r, model, "model.byte_fallback", "pieces are bytes already");
+    r->t->byte_ids = ids;
+    return true;
+}
+
+/* ---- merges: note [merges] in modc_tokenizer.h ------------------------------------------------------------------------- */
+
+struct merge {
+    int32_t made, left, right;
+    uint32_t rank;
+    uint32_t bytes; /* of the left part */
+};
+
+/* The parts of a merge: "a b", or ["a", "b"]. */
+static bool read_parts(struct tokenizer_reader *r, const struct json *json, const char *path,
+                       struct merge *merge)
+{
+    const char *text[2];
+    size_t bytes[2];
+    int32_t *ids[2] = {&merge->left, &merge->right};
+
+    if (json->kind == JSON_LIST && json->count == 2 && json->items[0].kind == JSON_STRING &&
+        json->items[1].kind == JSON_STRING) {
+        for (int i = 0; i < 2; i++) {
+            text[i] = json->items[i].text;
+            bytes[i] = json->items[i].bytes;
+        }
+    } else {
+        const char *space = json->kind == JSON_STRING ? memchr(json->text, ' ', json->bytes) : NULL;
+
+        if (!space || memchr(space + 1, ' ', json->bytes - (size_t)(space - json->text) - 1))
+            return tokenizer_refuse(r, json, path, "a merge is two tokens: \"a b\", or [\"a\", \"b\"]");
+        text[0] = json->text;
+        bytes[0] = (size_t)(space - json->text);
+        text[1] = space + 1;
+        bytes[1] = json->bytes - bytes[0] - 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        const int64_t id = vocabulary_find(r, text[i], bytes[i]);
+
+        if (id < 0)
+            return tokenizer_refuse(r, json, path, "'%.*s' is not in the vocabulary", (int)bytes[i], text[i]);
+        *ids[i] = (int32_t)id;
+        if (id == r->t->unknown || (r->t->byte_ids && !r->byte_level && (r->t->flags[id] & MODC_TOKEN_BYTE)))
+            return tokenizer_refuse(r, json, path, "'%s' stands for what is unknown, and cannot be merged",
+                                    r->vocabulary[id]);
+    }
+    return true;
+}
+
+static size_t length_of(const struct modc_tokenizer *t, int32_t id)
+{
+    return t->starts[id + 1] - t->starts[id];
+}
+
+/* What two tokens make, whose bytes stand one behind the other. */
+static int32_t made_of(struct tokenizer_reader *r, const struct merge *merge)
+{
+    const struct modc_tokenizer *t = r->t;
+    const size_t left = length_of(t, merge->left), right = length_of(t, merge->right);
+    unsigned char *both = arena_alloc(&r->cx->arena, left + right + 1);
+
+    memcpy(both, t->bytes + t->starts[merge->left], left);
+    memcpy(both + left, t->bytes + t->starts[merge->right], right);
+    return modc_find(t, both, left + right);
+}
+
+static int compare_merges(const void *left, const void *right)
+{
+    const struct merge *a = left, *b = right;
+
+    if (a->made != b->made)
+        return a->made < b->made ? -1 : 1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Sorted by what they make; of equal ones the last counts. */
+static int settle_merges(struct merge *merges, int count)
+{
+    int kept = 0;
+
+    qsort(merges, (size_t)count, sizeof *merges, compare_merges);
+    for (int i = 0; i < count; i++)
+        if (i + 1 == count || merges[i].made != merges[i + 1].made || merges[i].bytes != merges[i + 1].bytes)
+            merges[kept++] = merges[i];
+    return kept;
+}
+
+static int compare_ranks(const void *left, const void *right)
+{
+    const struct merge *a = left, *b = right;
+
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Whether every way to split a token is a merge, and their ranks are in the order of the token, then of the parts. */
+static bool are_all(struct tokenizer_reader *r, const struct merge *merges, int count)
+{
+    const struct modc_tokenizer *t = r->t;
+    struct merge *sorted = ARENA_ARRAY(&r->cx->arena, count + 1, struct merge);
+    int64_t ways = 0;
+
+    for (int i = 0; i < t->vocabulary && ways <= count; i++) {
+        const unsigned char *s = t->bytes + t->starts[i];
+        const size_t bytes = length_of(t, i);
+
+        if (modc_find(t, s, bytes) != i)
+            continue;
+        for (size_t left = 1; left < bytes; left++)
+            ways += modc_find(t, s, left) >= 0 && modc_find(t, s + left, bytes - left) >= 0;
+    }
+    if (ways != count)
+        return false;
+    memcpy(sorted, merges, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_ranks);
+    for (int i = 1; i < count; i++) {
+        const struct merge *a = &sorted[i - 1], *b = &sorted[i];
+
+        if (a->made > b->made ||
+            (a->made == b->made && (a->left > b->left || (a->left == b->left && a->right > b->right))))
+            return false;
+    }
+    return true;
+}
+
+/* At most one merge for each token: its left part, and ranks where they are not in the order of ids. */
+static void put_single(struct tokenizer_reader *r, const struct merge *merges, int count)
+{
+    uint16_t *lefts = ARENA_ARRAY(&r->cx->arena, r->t->vocabulary, uint16_t);
+    uint32_t *ranks = ARENA_ARRAY(&r->cx->arena, r->t->vocabulary, uint32_t);
+
+    for (int i = 0; i < count; i++) {
+        lefts[merges[i].made] = (uint16_t)merges[i].bytes;
+        ranks[merges[i].made] = merges[i].rank;
+        if (i > 0 && merges[i].rank < merges[i - 1].rank)
+            r->t->ranks = ranks;
+    }
+    r->t->lefts = lefts;
+}
+
+static void put_splits(struct tokenizer_reader *r, const struct merge *merges, int count)
+{
+    uint32_t *starts = ARENA_ARRAY(&r->cx->arena, r->t->vocabulary + 1, uint32_t);
+    uint16_t *lefts = ARENA_ARRAY(&r->cx->arena, count + 1, uint16_t);
+    uint32_t *ranks = ARENA_ARRAY(&r->cx->arena, count + 1, uint32_t);
+
+    for (int i = 0; i < count; i++) {
+        starts[merges[i].made + 1]++;
+        lefts[i] = (uint16_t)merges[i].bytes;
+        ranks[i] = merges[i].rank;
+    }
+    for (int i = 0; i < r->t->vocabulary; i++)
+        starts[i + 1] += starts[i];
+    r->t->split_starts = starts;
+    r->t->split_lefts = lefts;
+    r->t->split_ranks = ranks;
+}
+
+static bool read_merges(struct tokenizer_reader *r, const struct json *model)
+{
+    const struct json *list = json_member(model, "merges");
+    struct merge *merges;
+    int count = 0;
+    bool single = true;
+
+    if (!list || list->kind != JSON_LIST)
+        return tokenizer_refuse(r, list ? list : model, "model.merges", "expected a list");
+    merges = ARENA_ARRAY(&r->cx->arena, list->count + 1, struct merge);
+    for (int i = 0; i < list->count; i++) {
+        const char *path = tokenizer_path(r, "model", "merges", i);
+        struct merge *merge = &merges[count];
+
+        if (!read_parts(r, &list->items[i], path, merge))
+            return false;
+        merge->rank = (uint32_t)i;
+        merge->bytes = (uint32_t)length_of(r->t, merge->left);
+        merge->made = made_of(r, merge);
+        if (merge->made < 0)
+            return tokenizer_refuse(r, &list->items[i], path,
+                                    "what '%s' and '%s' make is not in the vocabulary",
+                                    r->vocabulary[merge->left], r->vocabulary[merge->right]);
+        if (merge->bytes > UINT16_MAX)
+            return tokenizer_refuse(r, &list->items[i], path, "a token has more than %d bytes", UINT16_MAX);
+        count++;
+    }
+    count = settle_merges(merges, count);
+    for (int i = 1; i < count; i++)
+        single = single && merges[i].made != merges[i - 1].made;
+    if (single)
+        put_single(r, merges, count);
+    else if (!are_all(r, merges, count))
+        put_splits(r, merges, count);
+    return true;
+}
+
+/* Tokens whose bytes, as a piece, become the token alone. */
+static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
+{
+    struct modc_tokenizer *t = r->t;
+    const size_t room = ((size_t)t->longest + 8) * 64 + 1024;
+    unsigned char *workspace = arena_alloc(&r->cx->arena, room);
+    uint8_t *flags = (uint8_t *)t->flags;
+    bool *whole = ARENA_ARRAY(&r->cx->arena, t->vocabulary + 1, bool);
+
+    for (int i = 0; i < t->vocabulary; i++) {
+        int64_t ids[2];
+        struct modc_tokens tokens = {.ids = ids, .room = 2};
+        const struct modc_view view = {t->bytes + t->starts[i], length_of(t, i), 0, 0, NULL};
+        struct modc_encoder e = {.t = t, .text = view.text, .bytes = view.bytes, .tokens = &tokens};
+
+        if (view.bytes == 0 || modc_find(t, view.text, view.bytes) != i)
+            continue;
+        e.free = workspace;
+        e.end = workspace + room;
+        if (!ignore_merges)
+            modc_bpe(&e, &view, 0, view.bytes);
+        whole[i] = ignore_merges || (tokens.count == 1 && ids[0] == i && e.status == MODC_OK);
+    }
+    for (int i = 0; i < t->vocabulary; i++)
+        if (whole[i])
+            flags[i] |= MODC_TOKEN_WHOLE;
+}
+
+/* ---- models ------------------------------------------------------------------------------------------------- */
+
+static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const struct json *model)
+{
+    static const char *const marks[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    const struct json *dropout = json_member(model, "dropout"), *mark = NULL;
+    bool fallback = false, ignore = false;
+
+    if (!tokenizer_keys(
+            r, model, "model",
+            "type dropout unk_token continuing_subword_prefix end_of_word_suffix fuse_unk byte_fallback "
+            "ignore_merges vocab merges") ||
+        !tokenizer_bool(r, model, "model", "fuse_unk", &r->t->fuse_unknown) ||
+        !tokenizer_bool(r, model, "model", "byte_fallback", &fallback) ||
+        !tokenizer_bool(r, model, "model", "ignore_merges", &ignore))
+        return false;
+    for (int i = 0; i < COUNT(marks); i++) {
+        if (!tokenizer_text(r, model, "model", marks[i], &mark))
+            return false;
+        if (mark && mark->bytes > 0)
+            return tokenizer_refuse(r, mark, tokenizer_path(r, "model", marks[i], -1),
+                                    "this version of modc knows BPE without it");
+    }
+    if (dropout && (dropout->kind != JSON_NUMBER || dropout->number != 0))
+        return tokenizer_refuse(r, dropout, "model.dropout", "tokens that are drawn are for training");
+    if (!read_vocabulary(r, root, model) || !vocabulary_read_added(r, root))
+        return false;
+    r->t->byte_level = r->byte_level;
+    vocabulary_finish(r);
+    if (!read_unknown(r, model) || !read_bytes(r, model, fallback) || !read_merges(r, model))
+        return false;
+    for (int i = 0; r->byte_level && i < 256; i++)
+        r->t->leaves_out |= r->t->byte_ids[i] < 0 && r->t->unknown < 0;
+    r->t->leaves_out |= !r->byte_level && r->t->unknown < 0 && !r->t->byte_ids;
+    mark_whole(r, ignore);
+    return true;
+}
+
+static bool read_wordpiece(struct tokenizer_reader *r, const struct json *root, const struct json *model)
+{
+    const struct json *prefix = NULL;
+    int64_t most = 100;
+
+    if (!tokenizer_keys(r, model, "model",
+                        "type unk_token continuing_subword_prefix max_input_chars_per_word vocab") ||
+        !tokenizer_text(r, model, "model", "continuing_subword_prefix", &prefix) ||
+        !tokenizer_whole(r, model, "model", "max_input_chars_per_word", INT32_MAX, &most) ||
+        !read_vocabulary(r, root, model) || !vocabulary_read_added(r, root))
+        return false;
+    vocabulary_finish(r);
+    r->t->prefix = prefix ? prefix->text : "##";
+    r->t->prefix_bytes = prefix ? (int)prefix->bytes : 2;
+    r->t->most_characters = (int)most;
+    if (!read_unknown(r, model))
+        return false;
+    return r->t->unknown >= 0 || tokenizer_refuse(r, model, "model.unk_token", "it is missing");
+}
+
+static bool read_wordlevel(struct tokenizer_reader *r, const struct json *root, const struct json *model)
+{
+    if (!tokenizer_keys(r, model, "model", "type unk_token vocab") || !read_vocabulary(r, root, model) ||
+        !vocabulary_read_added(r, root))
+        return false;
+    vocabulary_finish(r);
+    if (!read_unknown(r, model))
+        return false;
+    return r->t->unknown >= 0 || tokenizer_refuse(r, model, "model.unk_token", "it is missing");
+}
+
+static bool read_unigram(struct tokenizer_reader *r, const struct json *root, const struct json *model)
+{
+    enum { PENALTY = 10 }; /* what an unknown character costs beside the rarest token */
+    const struct json *vocab = json_member(model, "vocab");
+    int64_t unknown = -1;
+    bool fallback = false;
+    double *scores, least = INFINITY;
+
+    if (!tokenizer_keys(r, model, "model", "type unk_id vocab byte_fallback") ||
+        !tokenizer_bool(r, model, "model", "byte_fallback", &fallback) ||
+        !tokenizer_whole(r, model, "model", "unk_id", VOCABULARY_MOST - 1, &unknown))
+        return false;
+    if (!vocab || vocab->kind != JSON_LIST ||
+        !vocabulary_start(r, vocab, "model.vocab", count_ids(root, vocab)))
+        return vocab && vocab->kind == JSON_LIST
+                   ? false
+                   : tokenizer_refuse(r, model, "model.vocab", "expected a list");
+    scores = ARENA_ARRAY(&r->cx->arena, r->t->vocabulary + 1, double);
+    for (int i = 0; i < vocab->count; i++) {
+        const struct json *row = &vocab->items[i];
+
+        if (row->kind != JSON_LIST || row->count != 2 || row->items[0].kind != JSON_STRING ||
+            row->items[1].kind != JSON_NUMBER || !isfinite(row->items[1].number))
+            return tokenizer_refuse(r, row, tokenizer_path(r, "model", "vocab", i),
+                                    "expected a token and its score");
+        if (!vocabulary_add(r, row, "model.vocab", &row->items[0], i))
+            return false;
+        scores[i] = row->items[1].number;
+        least = scores[i] < least ? scores[i] : least;
+    }
+    if (unknown < 0 || unknown >= vocab->count)
+        return tokenizer_refuse(r, model, "model.unk_id", "it is no token of the vocabulary");
+    if (!vocabulary_read_added(r, root))
+        return false;
+    vocabulary_finish(r);
+    r->t->unknown = (int32_t)unknown;
+    r->t->unk = unknown;
+    r->t->fuse_unknown = true;
+    r->t->scores = scores;
+    r->t->unknown_score = least - PENALTY;
+    return read_bytes(r, model, fallback);
+}
+
+bool model_read(struct tokenizer_reader *r, const struct json *root)
+{
+    static const struct {
+        const char *type;
+        enum modc_token_model model;
+        bool (*read)(struct tokenizer_reader *r, const struct json *root, const struct json *model);
+    } rows[] = {{"BPE", MODC_BPE, read_bpe},
+                {"WordPiece", MODC_WORDPIECE, read_wordpiece},
+                {"WordLevel", MODC_WORDLEVEL, read_wordlevel},
+                {"Unigram", MODC_UNIGRAM, read_unigram}};
+    const struct json *model = json_member(root, "model");
+    const char *type = model ? tokenizer_type(r, model, "model") : NULL;
+
+    if (!model)
+        return tokenizer_refuse(r, root, "model", "it is missing");
+    for (int i = 0; type && i < COUNT(rows); i++) {
+        if (strcmp(rows[i].type, type) != 0)
+            continue;
+        if (r->byte_level && rows[i].model != MODC_BPE)
+            return tokenizer_refuse(r, model, "model", "only BPE stands behind the pre-tokenizer ByteLevel");
+        r->t->model = rows[i].model;
+        r->own->model = type;
+        return rows[i].read(r, root, model);
+    }
+    return type &&
+           tokenizer_refuse(r, model, "model", "this version of modc does not know a %s '%s'", "model", type);
+}

@@ -1,0 +1,210 @@
+/* tokenizer_text.c - the section `normalizer`. */
+#include <string.h>
+
+#include "tokenizer/tokenizer_reader.h"
+
+static bool add_step(struct tokenizer_reader *r, const struct json *json, const char *path,
+                     struct modc_step step)
+{
+    if (r->t->step_count == MODC_MAX_STEPS)
+        return tokenizer_refuse(r, json, path, "there are more than %d steps", MODC_MAX_STEPS);
+    r->t->steps[r->t->step_count++] = step;
+    return true;
+}
+
+static struct modc_step *last_step(struct tokenizer_reader *r)
+{
+    return &r->t->steps[r->t->step_count - 1];
+}
+
+/* The mask of a step's kinds; steps are not moved. */
+static void add_kinds(struct tokenizer_reader *r, enum unicode_set set, uint64_t *mask)
+{
+    struct characters *characters = characters_new(&r->cx->arena);
+
+    characters_add_set(characters, set);
+    tokenizer_add_set(r, characters, mask);
+}
+
+static struct modc_unicode *need_unicode(struct tokenizer_reader *r)
+{
+    if (!r->t->unicode)
+        r->t->unicode = ARENA_NEW(&r->cx->arena, struct modc_unicode);
+    return (struct modc_unicode *)r->t->unicode;
+}
+
+static bool read_form(struct tokenizer_reader *r, const struct json *json, const char *path,
+                      enum modc_step_kind kind)
+{
+    const bool compatible = kind == MODC_STEP_NFKC || kind == MODC_STEP_NFKD;
+    struct modc_unicode *unicode = need_unicode(r);
+
+    unicode->canonical = unicode_mappings.canonical;
+    unicode->class_from = unicode_mappings.class_from;
+    unicode->class_of = unicode_mappings.class_of;
+    unicode->class_count = unicode_mappings.class_count;
+    if (compatible)
+        unicode->compatible = unicode_compatible;
+    if (kind == MODC_STEP_NFC || kind == MODC_STEP_NFKC) {
+        unicode->pairs = unicode_mappings.pairs;
+        unicode->pair_count = unicode_mappings.pair_count;
+    }
+    if (r->t->letter_rate < (compatible ? 6 : 2))
+        r->t->letter_rate = compatible ? 6 : 2;
+    return add_step(r, json, path, (struct modc_step){.kind = kind, .growth = compatible ? 12 : 3});
+}
+
+static bool read_lowercase(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    need_unicode(r)->lower = unicode_mappings.lower;
+    return add_step(r, json, path, (struct modc_step){.kind = MODC_STEP_LOWERCASE, .growth = 2});
+}
+
+static bool read_accents(struct tokenizer_reader *r, const struct json *json, const char *path,
+                         enum unicode_set set)
+{
+    if (!add_step(r, json, path, (struct modc_step){.kind = MODC_STEP_STRIP_ACCENTS, .growth = 1}))
+        return false;
+    add_kinds(r, set, &last_step(r)->kinds);
+    return true;
+}
+
+static bool read_strip(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    bool left = true, right = true;
+
+    if (!tokenizer_keys(r, json, path, "type strip_left strip_right") ||
+        !tokenizer_bool(r, json, path, "strip_left", &left) ||
+        !tokenizer_bool(r, json, path, "strip_right", &right) ||
+        !add_step(r, json, path,
+                  (struct modc_step){
+                      .kind = MODC_STEP_STRIP, .growth = 1, .flags = (left ? 1u : 0u) | (right ? 2u : 0u)}))
+        return false;
+    add_kinds(r, UNICODE_BLANK, &last_step(r)->kinds);
+    return true;
+}
+
+/* The text of a pattern that is none: {"String": "x"}, or a regular expression of plain characters. */
+static const struct json *plain_pattern(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *pattern = json_member(json, "pattern"), *text = NULL;
+    const char *own = tokenizer_path(r, path, "pattern", -1);
+
+    if (!pattern) {
+        tokenizer_refuse(r, json, path, "it has no pattern");
+        return NULL;
+    }
+    text = json_member(pattern, "String");
+    if (!text || text->kind != JSON_STRING || text->bytes == 0) {
+        tokenizer_refuse(r, pattern, own,
+                         "only {\"String\": ...}, a text, is replaced by this version of modc");
+        return NULL;
+    }
+    return text;
+}
+
+static bool read_replace(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *content = NULL, *from;
+    struct modc_step step = {.kind = MODC_STEP_REPLACE};
+
+    if (!tokenizer_keys(r, json, path, "type pattern content") ||
+        !tokenizer_text(r, json, path, "content", &content))
+        return false;
+    from = plain_pattern(r, json, path);
+    if (!from)
+        return false;
+    step.from = from->text;
+    step.from_bytes = (int)from->bytes;
+    step.to = content ? content->text : "";
+    step.to_bytes = content ? (int)content->bytes : 0;
+    step.growth = step.to_bytes > step.from_bytes ? (step.to_bytes + step.from_bytes - 1) / step.from_bytes
+                                                  : 1;
+    return add_step(r, json, path, step);
+}
+
+static bool read_prepend(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *text = NULL;
+
+    if (!tokenizer_keys(r, json, path, "type prepend") || !tokenizer_text(r, json, path, "prepend", &text))
+        return false;
+    if (!text || text->bytes == 0)
+        return true;
+    return add_step(
+        r, json, path,
+        (struct modc_step){
+            .kind = MODC_STEP_PREPEND, .to = text->text, .to_bytes = (int)text->bytes, .growth = 1});
+}
+
+/* In the order in which BERT's goes. */
+static bool read_bert(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    bool clean = true, han = true, lower = true, accents = true;
+
+    if (!tokenizer_keys(r, json, path, "type clean_text handle_chinese_chars strip_accents lowercase") ||
+        !tokenizer_bool(r, json, path, "clean_text", &clean) ||
+        !tokenizer_bool(r, json, path, "handle_chinese_chars", &han) ||
+        !tokenizer_bool(r, json, path, "lowercase", &lower))
+        return false;
+    accents = lower; /* where nothing is said */
+    if (!tokenizer_bool(r, json, path, "strip_accents", &accents))
+        return false;
+    if (clean) {
+        if (!add_step(r, json, path, (struct modc_step){.kind = MODC_STEP_CLEAN, .growth = 1}))
+            return false;
+        add_kinds(r, UNICODE_CONTROL, &last_step(r)->kinds);
+        add_kinds(r, UNICODE_CLEANED, &last_step(r)->more_kinds);
+    }
+    if (han) {
+        if (!add_step(r, json, path, (struct modc_step){.kind = MODC_STEP_HAN, .growth = 2}))
+            return false;
+        add_kinds(r, UNICODE_IDEOGRAPH, &last_step(r)->kinds);
+    }
+    if (accents &&
+        !(read_form(r, json, path, MODC_STEP_NFD) && read_accents(r, json, path, UNICODE_ACCENT_OF_BERT)))
+        return false;
+    return !lower || read_lowercase(r, json, path);
+}
+
+static bool read_sequence(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *list = json_member(json, "normalizers");
+
+    if (!tokenizer_keys(r, json, path, "type normalizers"))
+        return false;
+    if (!list || list->kind != JSON_LIST)
+        return tokenizer_refuse(r, json, path, "it has no list of %s", "normalizers");
+    for (int i = 0; i < list->count; i++)
+        if (!normalizer_read(r, &list->items[i], tokenizer_path(r, path, "normalizers", i)))
+            return false;
+    return true;
+}
+
+bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    static const struct {
+        const char *type;
+        enum modc_step_kind kind;
+    } forms[] = {
+        {"NFC", MODC_STEP_NFC}, {"NFD", MODC_STEP_NFD}, {"NFKC", MODC_STEP_NFKC}, {"NFKD", MODC_STEP_NFKD}};
+    static const struct {
+        const char *type;
+        bool (*read)(struct tokenizer_reader *r, const struct json *json, const char *path);
+    } rows[] = {{"Lowercase", read_lowercase}, {"Strip", read_strip},         {"Replace", read_replace},
+                {"Prepend", read_prepend},     {"BertNormalizer", read_bert}, {"Sequence", read_sequence}};
+    const char *type = tokenizer_type(r, json, path);
+
+    if (!type)
+        return false;
+    for (int i = 0; i < COUNT(forms); i++)
+        if (strcmp(forms[i].type, type) == 0)
+            return read_form(r, json, path, forms[i].kind);
+    for (int i = 0; i < COUNT(rows); i++)
+        if (strcmp(rows[i].type, type) == 0)
+            return rows[i].read(r, json, path);
+    if (strcmp(type, "StripAccents") == 0)
+        return read_accents(r, json, path, UNICODE_ACCENT);
+    return tokenizer_refuse(r, json, path, "this version of modc does not know a %s '%s'", "normalizer",
+                            type);
+}

@@ -33,6 +33,9 @@ SAYS = {
     "bad_value": (3, "^hint: {}$"),             # options.c
     "fault": (1, "cannot {} "),                 # base/text.c
     "compiler_fault": (2, "^hint: {}$"),        # compiler.c
+    "json_fail": (2, "error: this is no JSON: {}$"),
+    "tokenizer_refuse": (3, "error: .*: {}$"),
+    "regex_fail": (2, "error: .*: {}: '.*'$"),  # tokenizer_regex.c
 }
 
 # Functions whose results others say, by file: their strings behind `return` and in calls of arena_format.
@@ -60,7 +63,7 @@ TABLES = [
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
     "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "why->reason", "why->hint",
-    "habits[i].hint", "error",
+    "habits[i].hint", "error", "refusal",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',
     "eval_fill(&build->eval, module_row_scope(build, module), row->checks[i].message)",

@@ -59,7 +59,7 @@ static size_t count_white(const struct modc_encoder *e, const unsigned char *s, 
         const size_t begin = behind ? modc_before(s, bytes) : 0;
         const size_t own = behind ? bytes - begin : (size_t)modc_character(s, bytes, &character);
 
-        if (added ? !is_kind(e, s + begin, own, white) : s[begin] != ' ')
+        if (added && white ? !is_kind(e, s + begin, own, white) : s[begin] != ' ')
             break;
         s += behind ? 0 : own;
         bytes -= own;

@@ -266,24 +266,24 @@ static void print_step(struct printer *p, const struct modc_step *step)
     };
     struct text *out = p->out;
 
-    text_printf(out, "{.kind = MODC_STEP_%s, .growth = %d", kinds[step->kind], step->growth);
+    text_printf(out, "{.kind = MODC_STEP_%s,\n         .growth = %d,\n", kinds[step->kind], step->growth);
     if (step->from) {
-        text_add(out, ", .from = ");
+        text_add(out, "         .from = ");
         print_literal(out, step->from, step->from_bytes);
-        text_printf(out, ", .from_bytes = %d", step->from_bytes);
+        text_printf(out, ",\n         .from_bytes = %d,\n", step->from_bytes);
     }
     if (step->to) {
-        text_add(out, ", .to = ");
+        text_add(out, "         .to = ");
         print_literal(out, step->to, step->to_bytes);
-        text_printf(out, ", .to_bytes = %d", step->to_bytes);
+        text_printf(out, ",\n         .to_bytes = %d,\n", step->to_bytes);
     }
     if (step->flags)
-        text_printf(out, ", .flags = %u", step->flags);
+        text_printf(out, "         .flags = %u,\n", step->flags);
     if (step->kinds)
-        text_printf(out, ", .kinds = 0x%llxu", (unsigned long long)step->kinds);
+        text_printf(out, "         .kinds = 0x%llxu,\n", (unsigned long long)step->kinds);
     if (step->more_kinds)
-        text_printf(out, ", .more_kinds = 0x%llxu", (unsigned long long)step->more_kinds);
-    text_add(out, "}");
+        text_printf(out, "         .more_kinds = 0x%llxu,\n", (unsigned long long)step->more_kinds);
+    text_add(out, "        }");
 }
 
 static void print_nodes(struct printer *p, const struct modc_stage *stage)
@@ -478,11 +478,10 @@ const char *emit_tokenizer_source(struct cx *cx, const char *m, const char *spec
     struct text out = text_new(&cx->arena);
     struct printer printer = {&out, tokenizer, &tokenizer->table}, *p = &printer;
 
-    text_printf(
-        &out,
-        "/* %s_tokenizer.c - written by modc from %s, which %s names; change these, not this file. It is\n"
-        " * yours, under any terms. */\n#include \"%s.h\"\n\n",
-        m, file_name(tokenizer), spec, m);
+    text_printf(&out,
+                "/* %s_tokenizer.c - written by modc from %s, which %s names.\n"
+                " * Change these, not this file. It is yours, under any terms. */\n#include \"%s.h\"\n\n",
+                m, file_name(tokenizer), spec, m);
     print_tables(p);
     text_printf(&out, "const struct modc_tokenizer %s_tokenizer = {\n    .name = ", m);
     print_literal(&out, file_name(tokenizer), (int)strlen(file_name(tokenizer)));

@@ -197,33 +197,53 @@ bool tokenizer_kinds(struct tokenizer_reader *r, const struct json *root)
 
 /* ---- the sections --------------------------------------------------------------------------------------------- */
 
-/* What a call needs of the workspace: texts that normalisers and stages make, with what they are made of, and the piece. */
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Bytes for each one of a text, and beside them. */
+struct amount {
+    int64_t rate, rest;
+};
+
+/* What a call needs of the workspace: a text that normalisers make beside the one before it, with what they are made of; what
+ * stages make of a piece; the piece. Sections between added tokens, and pieces, come one after the other. */
 static void count_workspace(struct tokenizer_reader *r)
 {
-    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 32, ENDING = 16, LETTER = 12, MOST = 1 << 20 };
+    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 33, ENDING = 16, LETTER = 12, MOST = 1 << 20 };
     struct modc_tokenizer *t = r->t;
-    int64_t growth = 1, made = 0, rest = 256;
+    struct amount text = {1, 0}, made = {0, 0};
 
     for (int i = 0; i < t->step_count; i++) {
-        const int64_t grown = growth * (t->steps[i].growth > 0 ? t->steps[i].growth : 1) +
-                              t->steps[i].to_bytes;
-        const bool letters = t->steps[i].kind <= MODC_STEP_NFKD;
-        const int64_t own = (growth + grown) * SPAN + (letters ? growth * t->letter_rate * LETTER : 0);
+        const int64_t growth = t->steps[i].growth > 0 ? t->steps[i].growth : 1;
+        const struct amount before = text;
+        const int64_t letters = t->steps[i].kind <= MODC_STEP_NFKD ? t->letter_rate * (int64_t)LETTER : 0;
 
-        made = own > made ? own : made;
-        growth = grown;
-        rest += 512;
+        text.rate *= growth;
+        text.rest = text.rest * growth + t->steps[i].to_bytes;
+        made.rate = larger(made.rate, (before.rate + text.rate) * SPAN + before.rate * letters);
+        made.rest = larger(made.rest, (before.rest + text.rest) * SPAN + before.rest * letters + 512);
     }
     for (int i = 0; i < t->stage_count; i++) {
         if (t->stages[i].kind == MODC_STAGE_SPLIT)
             continue;
-        growth = t->stages[i].kind == MODC_STAGE_SPACE ? growth + 1 : growth * t->stages[i].mark_bytes + 1;
-        made += growth * SPAN + 16;
-        rest += 64;
+        if (t->stages[i].kind == MODC_STAGE_METASPACE)
+            text = (struct amount){text.rate * t->stages[i].mark_bytes,
+                                   (text.rest + 1) * t->stages[i].mark_bytes};
+        text.rest++;
+        made.rate += text.rate * SPAN;
+        made.rest += text.rest * SPAN + 32;
     }
-    made += growth * (t->model == MODC_UNIGRAM ? ENDING : t->model == MODC_BPE ? SYMBOL + 1 : 0);
-    t->workspace_rate = (int)(made < 1 ? 1 : made < MOST ? made : MOST);
-    t->workspace_rest = (int)rest;
+    if (t->model == MODC_BPE || t->model == MODC_UNIGRAM) {
+        const int own = t->model == MODC_BPE ? SYMBOL : ENDING;
+
+        made.rate += text.rate * own;
+        made.rest += text.rest * own + 64;
+    }
+    made.rate = made.rate < 1 ? 1 : made.rate;
+    t->workspace_rate = (int)(made.rate < MOST ? made.rate : MOST);
+    t->workspace_rest = (int)(made.rest < MOST ? made.rest : MOST);
 }
 
 static bool read_sections(struct tokenizer_reader *r, const struct json *root)

@@ -170,13 +170,16 @@ bool vocabulary_read_added(struct tokenizer_reader *r, const struct json *root)
     struct found *found = ARENA_ARRAY(&r->cx->arena, count + 1, struct found);
     struct text bytes = text_new(&r->cx->arena);
     int plain = 0;
+    bool asks = false; /* for kinds of characters; offsets that are trimmed do, too */
 
     if (list && list->kind != JSON_LIST)
         return tokenizer_refuse(r, list, "added_tokens", "expected a list");
     for (int i = 0; i < count; i++)
         if (!read_added(r, &list->items[i], tokenizer_path(r, "", "added_tokens", i), &found[i]))
             return false;
-    if (count > 0)
+    for (int i = 0; i < count; i++)
+        asks |= (found[i].flags & (MODC_ADDED_LSTRIP | MODC_ADDED_RSTRIP | MODC_ADDED_WORD)) || r->byte_level;
+    if (asks)
         add_kinds(r);
     if (!tokenizer_kinds(r, root)) /* normalisers know them from here on */
         return false;

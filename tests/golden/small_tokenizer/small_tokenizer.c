@@ -1,0 +1,97 @@
+/* small_tokenizer.c - written by modc from small_tokenizer.json, which small_tokenizer.yaml names.
+ * Change these, not this file. It is yours, under any terms. */
+#include "small.h"
+
+/* The 10 tokens, one behind the other: 25 bytes. */
+static const uint8_t token_bytes[25] = {
+    60, 117, 110, 107, 62, 60, 115, 62, 226, 150, 129, 97, 98, 99, 226, 150, 129, 97, 98, 99, 97,
+    98, 99, 97, 98,
+};
+
+/* Where each of them begins. */
+static const uint32_t token_starts[11] = {
+    0u, 5u, 8u, 11u, 12u, 13u, 14u, 18u, 20u, 23u, 25u,
+};
+
+/* What each of them is: MODC_TOKEN_WHOLE and so on. */
+static const uint8_t token_flags[10] = {
+    3, 2, 1, 1, 1, 1, 1, 1, 1, 1,
+};
+
+/* Of the hash of a token's bytes: where the ids of those begin that have it. */
+static const uint32_t buckets[9] = {
+    0u, 1u, 1u, 5u, 5u, 7u, 10u, 10u, 10u,
+};
+
+/* These ids. */
+static const uint32_t bucket_ids[10] = {
+    9u, 0u, 1u, 2u, 5u, 3u, 8u, 4u, 6u, 7u,
+};
+
+/* Of each, more of its hash. */
+static const uint8_t bucket_prints[10] = {
+    104, 200, 124, 161, 234, 232, 93, 235, 18, 21,
+};
+
+/* Tokens that are looked for in texts, one behind the other. */
+static const uint8_t added_bytes[8] = {
+    60, 115, 62, 60, 117, 110, 107, 62,
+};
+
+/* Those that are looked for in the text as it is, sorted: where their bytes are, how many, id, flags. */
+static const struct modc_added added[2] = {
+    {0, 3, 1, 8}, /* <s> */
+    {3, 5, 0, 8}, /* <unk> */
+};
+
+const struct modc_tokenizer small_tokenizer = {
+    .name = "small_tokenizer.json",
+    .vocabulary = 10,
+    .bytes = token_bytes,
+    .starts = token_starts,
+    .flags = token_flags,
+    .buckets = buckets,
+    .bucket_ids = bucket_ids,
+    .bucket_prints = bucket_prints,
+    .bucket_count = 8,
+    .longest = 5,
+    .model = MODC_BPE,
+    .fuse_unknown = true,
+    .unknown = 0,
+    .added = {added, 2, {0x0u, 0x10000000u, 0x0u, 0x0u, 0x0u, 0x0u, 0x0u, 0x0u}},
+    .added_bytes = (const char *)added_bytes,
+    .steps = {
+        {.kind = MODC_STEP_PREPEND,
+         .growth = 1,
+         .to = "\342\226\201",
+         .to_bytes = 3,
+        },
+        {.kind = MODC_STEP_REPLACE,
+         .growth = 3,
+         .from = " ",
+         .from_bytes = 1,
+         .to = "\342\226\201",
+         .to_bytes = 3,
+        },
+    },
+    .step_count = 2,
+    .workspace_rate = 135,
+    .workspace_rest = 1107,
+    .before = (const int64_t[]){1},
+    .before_count = 1,
+    .decode_replace = {.kind = MODC_STEP_REPLACE,
+         .growth = 1,
+         .from = "\342\226\201",
+         .from_bytes = 3,
+         .to = " ",
+         .to_bytes = 1,
+        },
+    .decode_strip = " ",
+    .decode_strip_bytes = 1,
+    .decode_strip_count = 1,
+    .decode_token_bytes = 34,
+    .bos = -1,
+    .eos = -1,
+    .pad = -1,
+    .unk = 0,
+};

@@ -239,7 +239,7 @@ function(modc_header_tests)
     set(c ${CMAKE_C_COMPILER} ${MODC_WARNINGS} -Werror -fsyntax-only -x c /dev/null)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/generator/*.h)
     foreach(header ${headers})
-        modc_test(header_${header} header ${c} -std=c11 -Igenerator -include ${header})
+        modc_test(header_${header} header ${c} -std=c11 -Igenerator -Iruntime -include ${header})
     endforeach()
 
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runtime/*.h)

@@ -207,6 +207,14 @@ enum modc_token_model { MODC_BPE, MODC_WORDPIECE, MODC_UNIGRAM, MODC_WORDLEVEL }
  *     lefts: one merge for each token at most, by ranks, or (NULL) by id
  *     split_starts: several, each with its rank
  *     neither: every way to split a token is one, by the token's id, then by the parts' ids */
+/* note [joints]
+ * Some tokenizers have a whole text as one piece. It is cut where no merge can reach: between two characters that stand beside each
+ * other in no token. A bit for a hash of both says that they may: 2^16 of them, MODC_JOINT. */
+#define MODC_JOINT(first, second)                                                                            \
+    (((first)*0x9e3779b1u ^ (second)*0x85ebca6bu ^ ((first)*0x9e3779b1u ^ (second)*0x85ebca6bu) >> 15) &     \
+     0xffffu)
+enum { MODC_JOINT_BYTES = 0x10000 / 8 };
+
 struct modc_tokenizer {
     const char *name;
     int vocabulary;         /* ids are below it */
@@ -226,6 +234,7 @@ struct modc_tokenizer {
     bool leaves_out;         /* what is in no vocabulary and has no unknown token */
     int32_t unknown;         /* -1: none */
     const int32_t *byte_ids; /* 256: of bytes; NULL: none. -1: not in the vocabulary */
+    const uint8_t *joints;   /* note [joints]; NULL: pieces are not cut */
     const uint16_t *lefts;
     const uint32_t *ranks;
     const uint32_t *split_starts; /* vocabulary + 1 */

@@ -342,7 +342,7 @@ static void put_token(struct modc_encoder *e, const struct modc_view *view, size
     }
 }
 
-void modc_bpe(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until)
+static void merge(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until)
 {
     const struct modc_tokenizer *t = e->t;
     struct piece p = {t, view->text + from, until - from};
@@ -374,4 +374,30 @@ void modc_bpe(struct modc_encoder *e, const struct modc_view *view, size_t from,
             put_token(e, view, from, until, &p, &way, m.id[i], m.at[i], m.at[m.next[i]]);
     }
     e->free = free;
+}
+
+/* Whether merges of what stands in front of a character cannot reach it, nor unknown ones be one with it. */
+static bool is_apart(const struct modc_tokenizer *t, uint32_t before, uint32_t character,
+                     const unsigned char *s, size_t bytes)
+{
+    const uint32_t joint = MODC_JOINT(before, character);
+
+    return !(t->joints[joint / 8] >> joint % 8 & 1) && (!t->fuse_unknown || modc_find(t, s, bytes) >= 0);
+}
+
+void modc_bpe(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until)
+{
+    const unsigned char *s = view->text;
+    uint32_t before = 0, character;
+
+    for (size_t at = from, bytes; e->t->joints && at < until && e->status == MODC_OK; at += bytes) {
+        bytes = (size_t)modc_character(s + at, until - at, &character);
+        if (at > from && is_apart(e->t, before, character, s + at, bytes)) {
+            merge(e, view, from, at);
+            from = at;
+        }
+        before = character;
+    }
+    if (e->status == MODC_OK)
+        merge(e, view, from, until);
 }

@@ -115,6 +115,9 @@ static void print_model(struct printer *p)
 
     if (t->byte_ids)
         print_array(p, "byte_ids", INT32, t->byte_ids, 256, "The token of each byte.");
+    if (t->joints)
+        print_array(p, "joints", UINT8, t->joints, MODC_JOINT_BYTES,
+                    "A bit for each hash of two characters that stand beside each other in a token.");
     if (t->lefts)
         print_array(p, "merge_lefts", UINT16, t->lefts, t->vocabulary,
                     "Bytes of the left part of the merge that makes each token; 0: none does.");
@@ -369,8 +372,8 @@ static void print_model_members(struct printer *p)
     print_flag(p, "byte_level", t->byte_level);
     print_flag(p, "fuse_unknown", t->fuse_unknown);
     print_flag(p, "leaves_out", t->leaves_out);
-    text_printf(out, "    .unknown = %ld,\n%s%s%s", (long)t->unknown,
-                t->byte_ids ? "    .byte_ids = byte_ids,\n" : "",
+    text_printf(out, "    .unknown = %ld,\n%s%s%s%s", (long)t->unknown,
+                t->byte_ids ? "    .byte_ids = byte_ids,\n" : "", t->joints ? "    .joints = joints,\n" : "",
                 t->lefts ? "    .lefts = merge_lefts,\n" : "", t->ranks ? "    .ranks = merge_ranks,\n" : "");
     if (t->split_starts)
         text_add(

@@ -363,7 +363,7 @@ int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
                     tokenizer->added_bytes +
                     (t->added.count + t->added_normal.count) * (int64_t)sizeof *t->added.list;
 
-    bytes += t->byte_ids ? 256 * 4 : 0;
+    bytes += (t->byte_ids ? 256 * 4 : 0) + (t->joints ? MODC_JOINT_BYTES : 0);
     bytes += (t->lefts ? 2 * count : 0) + (t->ranks ? 4 * count : 0) + (t->scores ? 8 * count : 0);
     bytes += t->split_starts ? 4 * (count + 1) + 6 * (int64_t)t->split_starts[count] : 0;
     bytes += t->kinds ? tokenizer->kind_pages * (int64_t)PAGE + 2 * PAGES : 0;

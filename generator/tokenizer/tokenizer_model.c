@@ -280,6 +280,29 @@ static bool read_merges(struct tokenizer_reader *r, const struct json *model)
     return true;
 }
 
+/* note [joints] in modc_tokenizer.h: of pieces that are characters, and of which nothing is left out. */
+static void mark_joints(struct tokenizer_reader *r)
+{
+    const struct modc_tokenizer *t = r->t;
+    uint8_t *joints = ARENA_ARRAY(&r->cx->arena, MODC_JOINT_BYTES, uint8_t);
+
+    for (int i = 0; i < t->vocabulary; i++) {
+        const unsigned char *s = t->bytes + t->starts[i];
+        const size_t bytes = length_of(t, i);
+        uint32_t before = 0, character;
+
+        for (size_t at = 0; at < bytes; before = character) {
+            const size_t own = (size_t)modc_character(s + at, bytes - at, &character);
+            const uint32_t joint = MODC_JOINT(before, character);
+
+            if (at > 0)
+                joints[joint / 8] |= (uint8_t)(1u << joint % 8);
+            at += own;
+        }
+    }
+    r->t->joints = joints;
+}
+
 /* Tokens whose bytes, as a piece, become the token alone. */
 static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
 {
@@ -342,6 +365,8 @@ static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const 
     for (int i = 0; r->byte_level && i < 256; i++)
         r->t->leaves_out |= r->t->byte_ids[i] < 0 && r->t->unknown < 0;
     r->t->leaves_out |= !r->byte_level && r->t->unknown < 0 && !r->t->byte_ids;
+    if (!r->byte_level && !r->t->leaves_out && !ignore) /* else a piece may be a token that no merge makes */
+        mark_joints(r);
     mark_whole(r, ignore);
     return true;
 }

@@ -421,6 +421,15 @@ static bool is_token(const struct modc_tokenizer *t, int64_t id)
     return id >= 0 && id < t->vocabulary && !(t->flags[id] & MODC_TOKEN_NONE);
 }
 
+/* What normalisers made of an added token, or NULL. */
+static const struct modc_added *renamed(const struct modc_tokenizer *t, int64_t id)
+{
+    for (int i = 0; (t->flags[id] & MODC_TOKEN_RENAMED) && i < t->added_normal.count; i++)
+        if (t->added_normal.list[i].id == id)
+            return &t->added_normal.list[i];
+    return NULL;
+}
+
 int64_t modc_token_id(const struct modc_tokenizer *t, const char *token, size_t bytes)
 {
     for (int i = 0; i < t->added.count + t->added_normal.count; i++) {
@@ -430,15 +439,25 @@ int64_t modc_token_id(const struct modc_tokenizer *t, const char *token, size_t 
 
         if (t->starts[added->id + 1] - start == bytes && memcmp(t->bytes + start, token, bytes) == 0)
             return added->id;
+        if (added == renamed(t, added->id) && added->length == bytes &&
+            memcmp(t->added_bytes + added->at, token, bytes) == 0)
+            return added->id;
     }
     return modc_find(t, (const unsigned char *)token, bytes);
 }
 
 const char *modc_token_text(const struct modc_tokenizer *t, int64_t id, size_t *bytes)
 {
+    const struct modc_added *added;
+
     *bytes = 0;
     if (!is_token(t, id))
         return NULL;
+    added = renamed(t, id);
+    if (added) {
+        *bytes = added->length;
+        return t->added_bytes + added->at;
+    }
     *bytes = t->starts[id + 1] - t->starts[id];
     return (const char *)t->bytes + t->starts[id];
 }

@@ -91,7 +91,8 @@ enum {
     MODC_TOKEN_SPECIAL = 2, /* decoding leaves it out */
     MODC_TOKEN_ADDED = 4,   /* stands beside the model's vocabulary */
     MODC_TOKEN_BYTE = 8,    /* <0x0A>: the byte */
-    MODC_TOKEN_NONE = 16    /* an id between others that is none */
+    MODC_TOKEN_NONE = 16,   /* an id between others that is none */
+    MODC_TOKEN_RENAMED = 32 /* what is decoded is what normalisers made of it: its bytes in added_normal */
 };
 
 /* A token that is looked for in the text itself. */

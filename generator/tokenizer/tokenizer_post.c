@@ -325,6 +325,9 @@ bool decoder_read(struct tokenizer_reader *r, const struct json *json, const cha
     for (int i = 0; i < t->vocabulary; i++)
         if ((int64_t)r->lengths[i] > longest)
             longest = (int64_t)r->lengths[i];
+    for (int i = 0; i < t->added_normal.count; i++)
+        if ((int64_t)t->added_normal.list[i].length > longest)
+            longest = t->added_normal.list[i].length;
     longest = (longest + 1) * (t->decode_replace.to_bytes > 3 ? t->decode_replace.to_bytes : 3) + 16;
     t->decode_token_bytes = (int)longest;
     return true;

@@ -587,15 +587,18 @@ bool regex_read(struct tokenizer_reader *r, const struct json *pattern, const ch
     return true;
 }
 
-void regex_of_set(struct tokenizer_reader *r, const struct characters *set, struct modc_stage *stage)
+void regex_of_sets(struct tokenizer_reader *r, const struct characters *const *sets, int count, bool runs,
+                   struct modc_stage *stage)
 {
     struct graph g = {.r = r};
-    int16_t *start = ARENA_NEW(&r->cx->arena, int16_t);
+    int16_t *starts = ARENA_ARRAY(&r->cx->arena, count, int16_t);
     const int end = add_node(&g, (struct modc_node){.op = MODC_NODE_END}, NULL);
-    const struct modc_node node = {.op = MODC_NODE_SET, .least = 1, .most = 1, .next = (int16_t)end};
+    const struct modc_node node = {
+        .op = MODC_NODE_SET, .least = 1, .most = runs ? UNBOUNDED : 1, .next = (int16_t)end};
 
-    *start = (int16_t)add_node(&g, node, set);
-    put_graph(&g, start, 1, stage);
+    for (int i = 0; i < count; i++)
+        starts[i] = (int16_t)add_node(&g, node, sets[i]);
+    put_graph(&g, starts, count, stage);
 }
 
 /* The kinds that a match from a node on can begin with. */

@@ -148,7 +148,7 @@ static bool add_set_stage(struct tokenizer_reader *r, const struct json *json, c
     if (!stage)
         return false;
     characters_add_set(characters, set);
-    regex_of_set(r, characters, stage);
+    regex_of_sets(r, (const struct characters *const[]){characters}, 1, false, stage);
     stage->behavior = behavior;
     return true;
 }
@@ -156,6 +156,39 @@ static bool add_set_stage(struct tokenizer_reader *r, const struct json *json, c
 static bool read_white(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
     return add_set_stage(r, json, path, UNICODE_BLANK, MODC_REMOVED);
+}
+
+/* \w+|[^\w\s]+ as the package has it elsewhere than in patterns */
+static bool read_whitespace(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    struct characters *words = characters_new(&r->cx->arena), *others = characters_new(&r->cx->arena);
+    struct modc_stage *stage = add_stage(r, json, path);
+
+    if (!stage)
+        return false;
+    characters_add_set(words, UNICODE_WORD_OF_RUST);
+    characters_add_set(others, UNICODE_WORD_OF_RUST);
+    characters_add_set(others, UNICODE_WHITE_OF_RUST);
+    characters_invert(others);
+    regex_of_sets(r, (const struct characters *const[]){words, others}, 2, true, stage);
+    stage->behavior = MODC_KEPT;
+    return true;
+}
+
+static bool read_delimiter(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *mark = NULL;
+    struct modc_stage *stage = add_stage(r, json, path);
+
+    if (!stage || !tokenizer_keys(r, json, path, "type delimiter") ||
+        !tokenizer_text(r, json, path, "delimiter", &mark))
+        return false;
+    if (!mark || mark->bytes == 0)
+        return tokenizer_refuse(r, json, tokenizer_path(r, path, "delimiter", -1), "it is one character");
+    stage->behavior = MODC_REMOVED;
+    stage->mark = mark->text;
+    stage->mark_bytes = (int)mark->bytes;
+    return true;
 }
 
 static bool read_bert(struct tokenizer_reader *r, const struct json *json, const char *path)
@@ -204,6 +237,7 @@ bool pre_tokenizer_read(struct tokenizer_reader *r, const struct json *json, con
     } rows[] = {{"ByteLevel", read_byte_level},  {"Split", read_split},
                 {"Sequence", read_sequence},     {"Metaspace", read_metaspace},
                 {"WhitespaceSplit", read_white}, {"BertPreTokenizer", read_bert},
+                {"Whitespace", read_whitespace}, {"CharDelimiterSplit", read_delimiter},
                 {"Digits", read_digits},         {"Punctuation", read_punctuation}};
     const char *type = tokenizer_type(r, json, path);
 

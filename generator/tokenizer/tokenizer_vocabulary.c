@@ -134,6 +134,19 @@ static bool read_added(struct tokenizer_reader *r, const struct json *json, cons
     return true;
 }
 
+/* Tokens that normalisers changed are decoded so, and left out where a special token is written so. */
+static void rename_token(struct tokenizer_reader *r, const struct found *found)
+{
+    uint8_t *flags = (uint8_t *)r->t->flags;
+    const int64_t other = vocabulary_find(r, (const char *)found->bytes, found->count);
+
+    if (other == found->id)
+        return;
+    flags[found->id] |= MODC_TOKEN_RENAMED;
+    if (other < 0 || !(flags[other] & MODC_TOKEN_SPECIAL))
+        flags[found->id] &= (uint8_t)~MODC_TOKEN_SPECIAL;
+}
+
 /* What their flags ask for. */
 static void add_kinds(struct tokenizer_reader *r)
 {
@@ -187,6 +200,11 @@ bool vocabulary_read_added(struct tokenizer_reader *r, const struct json *root)
         if (found[i].normal && r->t->step_count > 0 && !normalised(r, &found[i]))
             return tokenizer_refuse(r, &list->items[i], tokenizer_path(r, "", "added_tokens", i),
                                     "it is too long");
+        if (found[i].normal && r->t->step_count > 0)
+            rename_token(r, &found[i]);
+        if (r->byte_level && (r->t->flags[found[i].id] & MODC_TOKEN_RENAMED))
+            return tokenizer_refuse(r, &list->items[i], tokenizer_path(r, "", "added_tokens", i),
+                                    "the normalizer makes another text of it, which ByteLevel would decode");
         plain += !found[i].normal;
     }
     qsort(found, (size_t)count, sizeof *found, compare);

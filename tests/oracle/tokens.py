@@ -177,7 +177,15 @@ def words():
     return tokenizer, trainers.WordLevelTrainer(vocab_size=300, special_tokens=["[UNK]"], show_progress=False), None
 
 
-KINDS = {kind.__name__: kind for kind in (gpt2, roberta, llama3, qwen2, o200k, narrow, llama2, gemma, mistral, bert, cased, unigram, words)}
+def spaces():
+    """BPE of characters without unknown ones, which are left out; words as \\w has them."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Strip(right=False), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.CharDelimiterSplit("|"), pre_tokenizers.Whitespace()])
+    return tokenizer, trainers.BpeTrainer(vocab_size=300, special_tokens=[AddedToken("[X]", normalized=True)], show_progress=False), None
+
+
+KINDS = {kind.__name__: kind for kind in (gpt2, roberta, llama3, qwen2, o200k, narrow, llama2, gemma, mistral, bert, cased, unigram, words, spaces)}
 
 
 def pages():

@@ -1,0 +1,165 @@
+/* test_tokenizer.c - JSON, patterns, how merges are kept, and what the runtime makes of small tables. What models' tokenizers make of
+ * texts, tests/support/tokens.py looks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/options.h"
+#include "tokenizer/tokenizer.h"
+
+static struct options options;
+
+static const struct json *parse(struct cx *cx, const char *text)
+{
+    struct source *source = ARENA_NEW(&cx->arena, struct source);
+
+    *source = (struct source){.name = "test.json", .text = text, .length = strlen(text)};
+    return json_read(cx, source);
+}
+
+static const struct modc_tokenizer *read(struct cx *cx, const char *text)
+{
+    struct source *source = ARENA_NEW(&cx->arena, struct source);
+    const struct tokenizer *tokenizer;
+
+    *source = (struct source){.name = "none/test.json", .text = text, .length = strlen(text)};
+    tokenizer = tokenizer_of_source(cx, source);
+    diag_print(cx, stderr, DIAG_PLAIN);
+    assert_non_null(tokenizer);
+    return &tokenizer->table;
+}
+
+/* The ids of a text as digits with spaces between them. */
+static const char *ids_of(const struct modc_tokenizer *t, const char *text)
+{
+    static char line[512];
+    static MODC_ALIGNED char workspace[1 << 16];
+    int64_t ids[64];
+    struct modc_tokens tokens = {ids, NULL, 64, 0};
+    size_t at = 0;
+
+    assert_int_equal(modc_encode(t, text, strlen(text), 0, &tokens, workspace, sizeof workspace), MODC_OK);
+    line[0] = '\0';
+    for (int i = 0; i < tokens.count; i++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "%s%lld", i ? " " : "", (long long)ids[i]);
+    return line;
+}
+
+static void test_json(void **state)
+{
+    struct cx cx = {.options = &options};
+    const struct json *json = parse(
+        &cx, " {\"a\": [1, -2.5e3, true, null], \"\\u00e9\\ud83d\\ude42\\n\": \"x\\u0000y\", \"b\": {}} ");
+
+    (void)state;
+    assert_non_null(json);
+    assert_int_equal(json->count, 3);
+    assert_true(json_member(json, "a")->items[1].number == -2500);
+    assert_int_equal(json_member(json, "a")->items[2].kind, JSON_TRUE);
+    assert_true(json_is_text(&json->keys[1], "\xc3\xa9\xf0\x9f\x99\x82\n"));
+    assert_int_equal(json->items[1].bytes, 3);
+    assert_memory_equal(json->items[1].text, "x\0y", 3);
+    assert_int_equal(json->items[1].at, 56);
+    assert_null(json_member(json, "c"));
+    assert_null(json_member(parse(&cx, "{\"a\": null}"), "a"));
+    assert_int_equal(diag_errors(&cx), 0);
+    assert_null(parse(&cx, ""));
+    assert_null(parse(&cx, "01"));
+    assert_null(parse(&cx, "\"\xff\""));
+    assert_null(parse(&cx, "[1,]"));
+    arena_free(&cx.arena);
+}
+
+#define SPLIT(pattern)                                                                                                             \
+    "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"u\", \"vocab\": {\"u\": 0, \"a\": 1, \"b\": 2, \"aa\": 3, \"ab\": 4, " \
+    "\"1\": 5, \"12\": 6, \" \": 7}}, \"pre_tokenizer\": {\"type\": \"Split\", \"behavior\": \"Isolated\", \"pattern\": "          \
+    "{\"Regex\": \"" pattern "\"}}}"
+
+static void test_patterns(void **state)
+{
+    static const struct {
+        const char *json, *text, *ids;
+    } rows[] = {
+        {SPLIT("a"), "aab", "1 1 2"},
+        {SPLIT("a+"), "aab", "3 2"},
+        {SPLIT("a*b"), "aab", "0"},
+        {SPLIT("a?b"), "aab", "1 4"},
+        {SPLIT("[^b]|b"), "ab ", "1 2 7"},
+        {SPLIT("\\\\p{N}{1,2}"), "121", "6 5"},
+        {SPLIT("(?:a|b)?1"), "ab12", "1 0 0"},
+        {SPLIT("(?i:A)(?!b)"), "aab", "1 4"},
+        {SPLIT("a++a|a"), "aa", "1 1"},
+        {SPLIT("[a-z&&[^b]]+"), "aab", "3 2"},
+        {SPLIT("\\\\s+(?!\\\\S)|a"), "a  a", "1 7 7 1"},
+        {SPLIT("\\\\x{61}\\\\u0062"), "abab", "4 4"},
+    };
+    struct cx cx = {.options = &options};
+
+    (void)state;
+    for (int i = 0; i < COUNT(rows); i++)
+        assert_string_equal(ids_of(read(&cx, rows[i].json), rows[i].text), rows[i].ids);
+    arena_free(&cx.arena);
+}
+
+#define BPE(merges)                                                                                                                     \
+    "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"ab\": 3, \"bc\": 4, \"abc\": 5}, \"merges\": [" merges \
+    "]}}"
+
+static void test_merges(void **state)
+{
+    struct cx cx = {.options = &options};
+    const struct modc_tokenizer *in_order = read(&cx, BPE("\"a b\", \"b c\", \"ab c\""));
+    const struct modc_tokenizer *ranked = read(&cx, BPE("\"b c\", \"a b\", \"a bc\""));
+    const struct modc_tokenizer *all = read(&cx, BPE("\"a b\", \"b c\", \"a bc\", \"ab c\""));
+    const struct modc_tokenizer *listed = read(&cx, BPE("\"b c\", \"a b\", \"ab c\", \"a bc\""));
+
+    (void)state;
+    assert_true(in_order->lefts && !in_order->ranks && !in_order->split_starts);
+    assert_true(ranked->lefts && ranked->ranks && !ranked->split_starts);
+    assert_true(!all->lefts && !all->ranks && !all->split_starts);
+    assert_true(!listed->lefts && listed->split_starts);
+    assert_string_equal(ids_of(in_order, "abc"), "5");
+    assert_string_equal(ids_of(ranked, "abc"), "5");
+    assert_string_equal(ids_of(in_order, "abbc"), "3 4");
+    assert_string_equal(ids_of(ranked, "abcb"), "5 1");
+    assert_string_equal(ids_of(all, "aabcbc"), "0 5 4");
+    assert_string_equal(ids_of(listed, "xabcx"), "5"); /* what is in no vocabulary is left out */
+    arena_free(&cx.arena);
+}
+
+/* Less workspace than a long piece needs. */
+static void test_workspace(void **state)
+{
+    static char text[3000];
+    static MODC_ALIGNED char workspace[sizeof text * 40];
+    struct cx cx = {.options = &options};
+    const struct modc_tokenizer *t = read(&cx, BPE("\"a b\", \"b c\", \"ab c\""));
+    int64_t ids[sizeof text];
+    struct modc_tokens tokens = {ids, NULL, sizeof text, 0};
+
+    (void)state;
+    memset(text, 'a', sizeof text);
+    assert_true(modc_encode_bytes(t, sizeof text) <= sizeof workspace);
+    assert_int_equal(modc_encode(t, text, sizeof text, 0, &tokens, workspace, sizeof text), MODC_WORKSPACE);
+    assert_int_equal(
+        modc_encode(t, text, sizeof text, 0, &tokens, workspace, modc_encode_bytes(t, sizeof text)), MODC_OK);
+    assert_int_equal(tokens.count, sizeof text);
+    arena_free(&cx.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_merges),
+        cmocka_unit_test(test_workspace),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

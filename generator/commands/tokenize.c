@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 static const struct loc nowhere = {0};
@@ -174,7 +175,7 @@ int tokenize_print(struct cx *cx, struct text *out)
 
     if (!tokenizer)
         return EXIT_FILE;
-    l.t = &tokenizer->table;
+    l.t = tokenizer->table;
     l.json = options->format && strcmp(options->format, "json") == 0;
     l.flags = (options->no_template ? MODC_NO_TEMPLATE : 0u) | (options->all_text ? MODC_ALL_TEXT : 0u) |
               (options->keep_special ? MODC_KEEP_SPECIAL : 0u);

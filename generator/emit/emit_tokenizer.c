@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "modc_tokenizer.h"
+
 enum { COLUMNS = 100 }; /* where lines of numbers end */
 
 struct printer {
@@ -479,7 +481,7 @@ const char *emit_tokenizer_source(struct cx *cx, const char *m, const char *spec
                                   const struct tokenizer *tokenizer)
 {
     struct text out = text_new(&cx->arena);
-    struct printer printer = {&out, tokenizer, &tokenizer->table}, *p = &printer;
+    struct printer printer = {&out, tokenizer, tokenizer->table}, *p = &printer;
 
     text_printf(&out,
                 "/* %s_tokenizer.c - written by modc from %s, which %s names.\n"
@@ -498,7 +500,7 @@ const char *emit_tokenizer_source(struct cx *cx, const char *m, const char *spec
 
 void emit_tokenizer_header(struct text *out, const char *m, const char *M, const struct tokenizer *tokenizer)
 {
-    const struct modc_tokenizer *t = &tokenizer->table;
+    const struct modc_tokenizer *t = tokenizer->table;
     const struct {
         const char *name;
         int64_t id;

@@ -1,7 +1,9 @@
 /* tokenizer.c - a tokenizer.json from its sections to tables; see tokenizer.h. */
+#include "tokenizer/tokenizer_reader.h"
+
 #include <string.h>
 
-#include "tokenizer/tokenizer_reader.h"
+#include "modc_tokenizer.h"
 
 /* ---- what is said, and members of objects ------------------------------------------------------------------------- */
 
@@ -321,11 +323,13 @@ static bool read_config(struct tokenizer_reader *r)
 const struct tokenizer *tokenizer_of_source(struct cx *cx, const struct source *source)
 {
     struct tokenizer *own = ARENA_NEW(&cx->arena, struct tokenizer);
-    struct tokenizer_reader r = {.cx = cx, .source = source, .own = own, .t = &own->table};
+    struct modc_tokenizer *table = ARENA_NEW(&cx->arena, struct modc_tokenizer);
+    struct tokenizer_reader r = {.cx = cx, .source = source, .own = own, .t = table};
     const struct json *root;
 
-    own->path = own->table.name = source->name;
-    own->table.bos = own->table.eos = own->table.pad = own->table.unk = own->table.unknown = -1;
+    own->path = table->name = source->name;
+    own->table = table;
+    table->bos = table->eos = table->pad = table->unk = table->unknown = -1;
     root = json_read(cx, source);
     if (!root || !read_sections(&r, root))
         return NULL;
@@ -356,7 +360,7 @@ static int64_t mapping_bytes(const struct modc_mapping *mapping)
 int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
 {
     enum { PAGE = 128, PAGES = UNICODE_CHARACTERS / PAGE };
-    const struct modc_tokenizer *t = &tokenizer->table;
+    const struct modc_tokenizer *t = tokenizer->table;
     const int64_t count = t->vocabulary;
     int64_t bytes = (int64_t)sizeof *t + t->starts[count] + 4 * (count + 1) + count +
                     4 * ((int64_t)t->bucket_count + 1) + 5 * (int64_t)t->buckets[t->bucket_count] +

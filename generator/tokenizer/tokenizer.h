@@ -4,11 +4,14 @@
 #define MODC_TOKENIZER_READ_H
 
 #include "base/diag.h"
-#include "modc_tokenizer.h"
+
+#include <stdint.h>
+
+struct modc_tokenizer; /* modc_tokenizer.h */
 
 /* A tokenizer as it was read, with what its tables do not say themselves. */
 struct tokenizer {
-    struct modc_tokenizer table;
+    const struct modc_tokenizer *table;
     const char *path;
     int kind_pages;    /* of 128 characters each, in table.kinds */
     int added_bytes;   /* of table.added_bytes */

@@ -1,7 +1,9 @@
 /* tokenizer_post.c - the sections `post_processor` and `decoder`. */
+#include "tokenizer/tokenizer_reader.h"
+
 #include <string.h>
 
-#include "tokenizer/tokenizer_reader.h"
+#include "modc_tokenizer.h"
 
 /* ---- what stands around a text ---------------------------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
 
+struct modc_stage; /* modc_tokenizer.h */
+
 /* A set of characters of a pattern, whose mask of kinds is written when all sets are known (note [kinds] in modc_tokenizer.h). */
 struct kind_set {
     const struct characters *characters;

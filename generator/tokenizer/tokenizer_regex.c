@@ -1,8 +1,10 @@
 /* tokenizer_regex.c - patterns of pre-tokenizers: no regular expressions in general, but alternatives of runs of characters of sets, as
  * tokenizers have them. Read as Oniguruma does in the package `tokenizers`. A pattern becomes a tree, then a graph. */
+#include "tokenizer/tokenizer_reader.h"
+
 #include <string.h>
 
-#include "tokenizer/tokenizer_reader.h"
+#include "modc_tokenizer.h"
 
 /* ---- the tree ------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,9 @@
 /* tokenizer_split.c - the section `pre_tokenizer`: stages that cut a text into pieces. */
+#include "tokenizer/tokenizer_reader.h"
+
 #include <string.h>
 
-#include "tokenizer/tokenizer_reader.h"
+#include "modc_tokenizer.h"
 
 /* What ByteLevel cuts by, as GPT-2 does. */
 static const char gpt2[] =

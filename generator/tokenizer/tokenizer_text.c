@@ -1,7 +1,9 @@
 /* tokenizer_text.c - the section `normalizer`. */
+#include "tokenizer/tokenizer_reader.h"
+
 #include <string.h>
 
-#include "tokenizer/tokenizer_reader.h"
+#include "modc_tokenizer.h"
 
 static bool add_step(struct tokenizer_reader *r, const struct json *json, const char *path,
                      struct modc_step step)

@@ -4,7 +4,11 @@
 #define MODC_UNICODE_H
 
 #include "base/arena.h"
-#include "modc_tokenizer.h"
+
+#include <stdint.h>
+
+struct modc_unicode; /* modc_tokenizer.h */
+struct modc_mapping;
 
 enum { UNICODE_CHARACTERS = 0x110000 };
 

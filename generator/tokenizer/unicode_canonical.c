@@ -2,6 +2,8 @@
  * Change the script, not this file. */
 #include "tokenizer/unicode.h"
 
+#include "modc_tokenizer.h"
+
 /* clang-format off */
 
 /* lower case: characters: 1488 */

@@ -2,6 +2,8 @@
  * Change the script, not this file. */
 #include "tokenizer/unicode.h"
 
+#include "modc_tokenizer.h"
+
 /* clang-format off */
 
 /* compatible decompositions that are no canonical ones: characters: 3678 */

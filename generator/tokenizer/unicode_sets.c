@@ -2,6 +2,8 @@
  * Change the script, not this file. */
 #include "tokenizer/unicode.h"
 
+#include "modc_tokenizer.h"
+
 /* clang-format off */
 
 /* where a general category begins, and its number in the low byte: 4099 */

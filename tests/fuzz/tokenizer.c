@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "base/options.h"
+#include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 static void check(bool holds, const char *what)
@@ -95,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(!tokenizer == (diag_errors(&cx) > 0), "what is refused is said");
     }
     for (unsigned flags = 0; tokenizer && flags < 16; flags += 5)
-        encode(&tokenizer->table, text, rest, flags);
+        encode(tokenizer->table, text, rest, flags);
     diag_print(&cx, fuzz_sink(), DIAG_PLAIN);
     arena_free(&cx.arena);
     free(json);

@@ -114,7 +114,7 @@ class Writer:
 
     def file(self, name, tail):
         return (f"/* {name} - written by tests/oracle/unicode_tables.py, which asked `tokenizers` {tokenizers.__version__}; see unicode.h.\n"
-                " * Change the script, not this file. */\n#include \"tokenizer/unicode.h\"\n\n/* clang-format off */\n\n") + \
+                " * Change the script, not this file. */\n#include \"tokenizer/unicode.h\"\n\n#include \"modc_tokenizer.h\"\n\n/* clang-format off */\n\n") + \
             "".join(self.parts) + tail
 
     def mapping(self, name, changes, what):

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 static struct options options;
@@ -31,7 +32,7 @@ static const struct modc_tokenizer *read(struct cx *cx, const char *text)
     tokenizer = tokenizer_of_source(cx, source);
     diag_print(cx, stderr, DIAG_PLAIN);
     assert_non_null(tokenizer);
-    return &tokenizer->table;
+    return tokenizer->table;
 }
 
 /* The ids of a text as digits with spaces between them. */

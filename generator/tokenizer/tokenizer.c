@@ -330,7 +330,7 @@ const struct tokenizer *tokenizer_of_source(struct cx *cx, const struct source *
     own->path = table->name = source->name;
     own->table = table;
     table->bos = table->eos = table->pad = table->unk = table->unknown = -1;
-    root = json_read(cx, source);
+    root = r.root = json_read(cx, source);
     if (!root || !read_sections(&r, root))
         return NULL;
     count_workspace(&r);

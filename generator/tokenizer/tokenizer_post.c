@@ -322,6 +322,9 @@ bool decoder_read(struct tokenizer_reader *r, const struct json *json, const cha
 
     if (json && !read_one(r, json, path, &order))
         return false;
+    if (r->byte_level && !t->decode_bytes)
+        return tokenizer_refuse(r, json ? json : r->root, path,
+                                "behind the pre-tokenizer ByteLevel it is ByteLevel, too");
     if (!json)
         t->decode_join = " ";
     for (int i = 0; i < t->vocabulary; i++)

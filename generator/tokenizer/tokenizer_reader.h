@@ -20,6 +20,7 @@ struct tokenizer_reader {
     const struct source *source;
     struct tokenizer *own;
     struct modc_tokenizer *t;
+    const struct json *root;
     bool byte_level; /* the pre-tokenizer makes bytes of pieces */
     struct kind_set *sets;
     int set_count;

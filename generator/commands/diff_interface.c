@@ -1,8 +1,11 @@
 /* diff_interface.c - what a caller sees of two models: entries, inputs, outputs, sizes, constants, settings. */
 #include "commands/diff_parts.h"
 
-#include "module/module.h"
 #include <string.h>
+
+#include "modc_tokenizer.h"
+#include "module/module.h"
+#include "tokenizer/tokenizer.h"
 
 static const struct entry *find_entry(const struct side *side, const char *name)
 {
@@ -228,6 +231,16 @@ static struct named *list_records(struct compare *c, const struct side *side, in
     return list;
 }
 
+/* The file, and what shows that it is another one under the same name. */
+static const char *tokenizer_text(struct compare *c, const struct spec *spec)
+{
+    if (!spec->tokens)
+        return "none";
+    return arena_format(&c->cx->arena, "%s, %d tokens, %08llx", spec->tokenizer,
+                        spec->tokens->table->vocabulary,
+                        (unsigned long long)(spec->tokens->hash & 0xffffffff));
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
     static const struct spec_training none = {0};
@@ -257,7 +270,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"clip", words_of(c, training->clip)},
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
-        {"tokenizer", spec->tokenizer ? spec->tokenizer : "none"},
+        {"tokenizer", tokenizer_text(c, spec)},
         {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
     };
 

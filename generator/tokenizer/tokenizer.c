@@ -329,6 +329,7 @@ const struct tokenizer *tokenizer_of_source(struct cx *cx, const struct source *
 
     own->path = table->name = source->name;
     own->table = table;
+    own->hash = text_hash(source->text, source->length);
     table->bos = table->eos = table->pad = table->unk = table->unknown = -1;
     root = r.root = json_read(cx, source);
     if (!root || !read_sections(&r, root))

@@ -13,6 +13,7 @@ struct modc_tokenizer; /* modc_tokenizer.h */
 struct tokenizer {
     const struct modc_tokenizer *table;
     const char *path;
+    uint64_t hash;     /* of the file */
     int kind_pages;    /* of 128 characters each, in table.kinds */
     int added_bytes;   /* of table.added_bytes */
     const char *model; /* "BPE" */

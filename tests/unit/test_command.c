@@ -321,9 +321,10 @@ static void test_diff_has_all_keys(void **state)
                 "constants",  "sizes",      "inputs",  "entries",  "forward",
                 "functions",  "methods", /* parts of these names */
                 "classes",    "modules",    "extends", "set",      "add",
-                "eval",                                                       /* modules, statements */
-                "parameters", "buffers",    "state",   "freeze",   "tie",     /* state_dict, tensors */
-                "backward",   "checkpoint", "update",  "training", "rollout", /* settings */
+                "eval",                                                   /* modules, statements */
+                "parameters", "buffers",    "state",   "freeze",   "tie", /* state_dict, tensors */
+                "backward",   "checkpoint", "update",  "training", "rollout",
+                "tokenizer", /* settings */
             };
 
     (void)state;

@@ -402,6 +402,35 @@ static bool read_wordlevel(struct tokenizer_reader *r, const struct json *root, 
     return r->t->unknown >= 0 || tokenizer_refuse(r, model, "model.unk_token", "it is missing");
 }
 
+/* A score as the package reads it: its digits as an integer, rounded, times or over a power of ten, rounded again. The nearest
+ * number may be another one, and paths of equal scores then part otherwise. */
+static double score_of(const struct json *number)
+{
+    const char *at = number->text + (number->text[0] == '-');
+    uint64_t digits = 0;
+    int exponent = 0;
+    bool behind = false;
+    double value;
+
+    for (; *at && *at != 'e' && *at != 'E'; at++) {
+        const uint64_t digit = (uint64_t)(*at - '0');
+
+        if (*at == '.') {
+            behind = true;
+        } else if (digits > (UINT64_MAX - digit) / 10) { /* no more of them count */
+            exponent += !behind;
+        } else {
+            digits = digits * 10 + digit;
+            exponent -= behind;
+        }
+    }
+    exponent += *at ? atoi(at + 1) : 0;
+    if (exponent < -300 || exponent > 300)
+        return number->number;
+    value = exponent < 0 ? (double)digits / pow(10, -exponent) : (double)digits * pow(10, exponent);
+    return number->text[0] == '-' ? -value : value;
+}
+
 static bool read_unigram(struct tokenizer_reader *r, const struct json *root, const struct json *model)
 {
     enum { PENALTY = 10 }; /* what an unknown character costs beside the rarest token */
@@ -429,7 +458,7 @@ static bool read_unigram(struct tokenizer_reader *r, const struct json *root, co
                                     "expected a token and its score");
         if (!vocabulary_add(r, row, "model.vocab", &row->items[0], i))
             return false;
-        scores[i] = row->items[1].number;
+        scores[i] = score_of(&row->items[1]);
         least = scores[i] < least ? scores[i] : least;
     }
     if (unknown < 0 || unknown >= vocab->count)

@@ -791,7 +791,7 @@ static bool says_word(const struct kernel *kernel, const char *word)
 }
 
 /* Behind all other parameters: what checks have noted. */
-static void add_fault(const struct rendering *r, struct text *parameters)
+static void add_head_parameter(const struct rendering *r, struct text *parameters)
 {
     if (r->kernel->guarded)
         text_printf(parameters, ", const struct modc_device_fault *%s", size_name(r->cx, r->tree, "fault"));
@@ -811,7 +811,7 @@ static int fill_launch(const struct rendering *r, const char *file, struct filli
         return 0;
     text_add(&parameters, parameters_text(cx, kernel, 0, kernel->extra_first) + 2);
     text_add(&parameters, extras->args.data);
-    add_fault(r, &parameters);
+    add_head_parameter(r, &parameters);
     holes[count++] = (struct filling){"T_PARAMETERS", parameters.data};
     holes[count++] = (struct filling){"T_guarded", kernel->guarded ? "1" : "0"};
     holes[count++] = (struct filling){"T_fault", size_name(cx, r->tree, "fault")};
@@ -1044,7 +1044,7 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         struct text all = text_new(&cx->arena);
 
         text_printf(&all, "%s%s", parameters + 2, sizes.args.data);
-        add_fault(r, &all);
+        add_head_parameter(r, &all);
         print_cuda_wrapper(r, out, all.data, call.data);
         return;
     }

@@ -566,7 +566,7 @@ function(modc_fuzz_tests)
     set_tests_properties(fuzz_build PROPERTIES FIXTURES_SETUP fuzz_targets PROCESSORS 2
                          RESOURCE_LOCK ${PROJECT_BINARY_DIR}/asan)
     foreach(target spec expr compile safetensors tokenizer)
-        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 6)
+        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 5)
         modc_soak_test(fuzz_${target} tests/support/fuzz.sh ${target} 7200)
         set_tests_properties(fuzz_${target} PROPERTIES FIXTURES_REQUIRED fuzz_targets)
         if(TEST soak_fuzz_${target})

@@ -84,7 +84,7 @@ def on_cuda(lines, emulate, part, every):
         if " --plan " not in line:
             by_spec.setdefault(line.split()[1], []).append(line)
     index, count = (int(number) for number in part.split("/"))
-    chosen = list(by_spec.values())[::every][index::count]
+    chosen = list(by_spec.values())[every // 2::every][index::count]
     return [line for spec in chosen for line in (spec[:1] if emulate == "check" else spec)]
 
 

@@ -247,13 +247,22 @@ static enum modc_status check_step(const struct modc_optimizer *optimizer)
     return status;
 }
 
+/* Of a parameter, in the optimiser's order; NULL behind them. */
+static void find_states(const struct modc_optimizer *optimizer, int index, void *states[MODC_MAX_STATES])
+{
+    const struct modc_optimizer_table *table = optimizer->table;
+    const int count = table->groups[table->params[index].group].state_count;
+
+    for (int j = 0; j < MODC_MAX_STATES; j++)
+        states[j] = j < count ? modc_optimizer_state_at(optimizer, index, j) : NULL;
+}
+
 static void update(struct modc_optimizer *optimizer, int index, const void *gradient)
 {
     const struct modc_optimizer_param *param = &optimizer->table->params[index];
-    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+    void *states[MODC_MAX_STATES];
 
-    for (int j = 0; j < optimizer->table->groups[param->group].state_count; j++)
-        states[j] = modc_optimizer_state_at(optimizer, index, j);
+    find_states(optimizer, index, states);
     optimizer->steps[index]++;
     param->update(param_of(optimizer->training, index), gradient, states, param->count,
                   optimizer->scheduling.groups[param->group].hyper, optimizer->steps[index]);
@@ -299,13 +308,12 @@ static void make_scalars(const struct modc_optimizer *optimizer, int index)
     const struct modc_optimizer_table *table = optimizer->table;
     const struct modc_optimizer_param *param = &table->params[index];
     double *next = next_states_of(optimizer, index);
-    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+    void *states[MODC_MAX_STATES];
 
-    for (int j = 0; j < table->groups[param->group].state_count; j++) {
-        states[j] = modc_optimizer_state_at(optimizer, index, j);
+    find_states(optimizer, index, states);
+    for (int j = 0; j < table->groups[param->group].state_count; j++)
         if (table->groups[param->group].states[j].scalar)
             states[j] = memcpy(&next[j], states[j], sizeof *next);
-    }
     table->updates[index].scalars(optimizer->scheduling.groups[param->group].hyper,
                                   optimizer->steps[index] + 1, states, scalars_of(optimizer, index));
 }
@@ -317,11 +325,10 @@ static enum modc_status launch_update(const struct modc_optimizer *optimizer, in
     const struct modc_optimizer_param *param = &table->params[index];
     const struct modc_training *training = optimizer->training;
     const struct modc_device *device = device_of(training);
-    void *states[MODC_MAX_STATES] = {NULL, NULL, NULL};
+    void *states[MODC_MAX_STATES];
     enum modc_status status;
 
-    for (int j = 0; j < table->groups[param->group].state_count; j++)
-        states[j] = modc_optimizer_state_at(optimizer, index, j);
+    find_states(optimizer, index, states);
     status = device->started(training->net,
                              table->updates[index].launch(device->stream(training->net),
                                                           param_of(training, index), gradient, states,

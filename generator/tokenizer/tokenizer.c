@@ -96,6 +96,19 @@ bool tokenizer_keys(struct tokenizer_reader *r, const struct json *object, const
     return true;
 }
 
+const struct json *tokenizer_sequence(struct tokenizer_reader *r, const struct json *object, const char *path,
+                                      const char *key)
+{
+    const struct json *list = json_member(object, key);
+
+    if (!tokenizer_keys(r, object, path, arena_format(&r->cx->arena, "type %s", key)))
+        return NULL;
+    if (list && list->kind == JSON_LIST)
+        return list;
+    tokenizer_refuse(r, object, path, "it has no list of %s", key);
+    return NULL;
+}
+
 const char *tokenizer_type(struct tokenizer_reader *r, const struct json *object, const char *path)
 {
     const struct json *type = NULL;

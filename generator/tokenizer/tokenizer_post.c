@@ -140,16 +140,12 @@ static bool read_byte_level(struct tokenizer_reader *r, const struct json *json,
 
 static bool read_sequence(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
-    const struct json *list = json_member(json, "processors");
+    const struct json *list = tokenizer_sequence(r, json, path, "processors");
 
-    if (!tokenizer_keys(r, json, path, "type processors"))
-        return false;
-    if (!list || list->kind != JSON_LIST)
-        return tokenizer_refuse(r, json, path, "it has no list of %s", "processors");
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; list && i < list->count; i++)
         if (!post_processor_read(r, &list->items[i], tokenizer_path(r, path, "processors", i)))
             return false;
-    return true;
+    return list != NULL;
 }
 
 bool post_processor_read(struct tokenizer_reader *r, const struct json *json, const char *path)
@@ -258,16 +254,12 @@ static bool read_one(struct tokenizer_reader *r, const struct json *json, const 
 static bool read_decoders(struct tokenizer_reader *r, const struct json *json, const char *path,
                           enum order *order)
 {
-    const struct json *list = json_member(json, "decoders");
+    const struct json *list = tokenizer_sequence(r, json, path, "decoders");
 
-    if (!tokenizer_keys(r, json, path, "type decoders"))
-        return false;
-    if (!list || list->kind != JSON_LIST)
-        return tokenizer_refuse(r, json, path, "it has no list of %s", "decoders");
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; list && i < list->count; i++)
         if (!read_one(r, &list->items[i], tokenizer_path(r, path, "decoders", i), order))
             return false;
-    return true;
+    return list != NULL;
 }
 
 static bool read_byte_decoder(struct tokenizer_reader *r, const struct json *json, const char *path)

@@ -49,6 +49,10 @@ bool tokenizer_whole(struct tokenizer_reader *r, const struct json *object, cons
 bool tokenizer_keys(struct tokenizer_reader *r, const struct json *object, const char *path,
                     const char *keys);
 
+/* The list of a Sequence, which has no other key than this and its type; NULL after an error. */
+const struct json *tokenizer_sequence(struct tokenizer_reader *r, const struct json *object, const char *path,
+                                      const char *key);
+
 /* The value of `type`; NULL after an error. */
 const char *tokenizer_type(struct tokenizer_reader *r, const struct json *object, const char *path);
 

@@ -219,16 +219,12 @@ static bool read_digits(struct tokenizer_reader *r, const struct json *json, con
 
 static bool read_sequence(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
-    const struct json *list = json_member(json, "pretokenizers");
+    const struct json *list = tokenizer_sequence(r, json, path, "pretokenizers");
 
-    if (!tokenizer_keys(r, json, path, "type pretokenizers"))
-        return false;
-    if (!list || list->kind != JSON_LIST)
-        return tokenizer_refuse(r, json, path, "it has no list of %s", "pretokenizers");
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; list && i < list->count; i++)
         if (!pre_tokenizer_read(r, &list->items[i], tokenizer_path(r, path, "pretokenizers", i)))
             return false;
-    return true;
+    return list != NULL;
 }
 
 bool pre_tokenizer_read(struct tokenizer_reader *r, const struct json *json, const char *path)

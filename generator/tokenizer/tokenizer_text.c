@@ -171,16 +171,12 @@ static bool read_bert(struct tokenizer_reader *r, const struct json *json, const
 
 static bool read_sequence(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
-    const struct json *list = json_member(json, "normalizers");
+    const struct json *list = tokenizer_sequence(r, json, path, "normalizers");
 
-    if (!tokenizer_keys(r, json, path, "type normalizers"))
-        return false;
-    if (!list || list->kind != JSON_LIST)
-        return tokenizer_refuse(r, json, path, "it has no list of %s", "normalizers");
-    for (int i = 0; i < list->count; i++)
+    for (int i = 0; list && i < list->count; i++)
         if (!normalizer_read(r, &list->items[i], tokenizer_path(r, path, "normalizers", i)))
             return false;
-    return true;
+    return list != NULL;
 }
 
 bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const char *path)

@@ -174,7 +174,8 @@ static void json_places(struct text *text, unsigned flags)
         const char *name;
     } places[] = {{FUNCTION_TORCH, "torch"},        {FUNCTION_FUNCTIONAL, "functional"},
                   {FUNCTION_METHOD, "method"},      {FUNCTION_RETURNS, "returns"},
-                  {FUNCTION_VISION, "torchvision"}, {FUNCTION_NN, "nn"}};
+                  {FUNCTION_VISION, "torchvision"}, {FUNCTION_NN, "nn"},
+                  {FUNCTION_ROWS, "generation"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -310,7 +311,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
                   {FUNCTION_METHOD, "x.", "()"},
                   {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"},
                   {FUNCTION_VISION, "torchvision.", ""},
-                  {FUNCTION_NN, "torch.nn.", ""}};
+                  {FUNCTION_NN, "torch.nn.", ""},
+                  {FUNCTION_ROWS, "", ", in models with generation:"}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)

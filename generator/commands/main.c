@@ -26,6 +26,7 @@
 #include "emit/bundle.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
+#include "module/generation.h"
 #include "module/rollout.h"
 #include "module/training.h"
 #include "passes/pass.h"
@@ -124,6 +125,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
 {
     progress_step("building the modules and graphs of %s ...", spec->model);
     struct module_tree *tree = module_build(cx, spec, variant);
+    tree->generation = generation_read(cx, tree);
     bool resolved = lower_resolve(cx, tree);
     if (dump_wants(dump, cx, "module"))
         module_dump(dump->out, tree, dump->json);

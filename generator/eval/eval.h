@@ -199,8 +199,13 @@ struct eval {
     struct scope *(*module_scope)(struct eval *eval,
                                   struct module *module); /* in which statements of its class run */
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
-                      struct loc loc);    /* a tensor of the tree */
-    int changes;                          /* in place, so far */
+                      struct loc loc); /* a tensor of the tree */
+    int changes;                       /* in place, so far */
+    /* Of the rows of a call: note [rows] in graph/graph.h. row_value: one of enum row_value; NULL: there are none. */
+    struct value *(*row_value)(struct eval *eval, int which);
+    bool (*find_row_name)(struct eval *eval, const char *name, struct loc loc, struct ev *out);
+    bool (*cache)(struct eval *eval, struct loc loc, int64_t rows, const char *const *what,
+                  const struct value *const *like, int count, struct module_tensor **out);
     const struct eval_building *building; /* NULL: statements of a graph run */
 };
 

@@ -123,7 +123,7 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
     enum dtype dtype;
 
     if (eval_find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
-        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS, loc, out))
+        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS | FUNCTION_ROWS, loc, out))
         return true;
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
         *out = ev_float(loc, name[0] == 'i'   ? INFINITY
@@ -347,7 +347,7 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
             return;
 
     const char *const *functions = function_names(
-        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS, &count);
+        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS | FUNCTION_ROWS, &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
@@ -391,7 +391,9 @@ struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *e
 {
     struct ev out;
 
-    if (eval_find_name(eval, scope, expr, &out) || eval_find_class(eval, expr->text, true, expr->loc, &out) ||
+    if (eval_find_name(eval, scope, expr, &out) ||
+        (eval->find_row_name && eval->find_row_name(eval, expr->text, expr->loc, &out)) ||
+        eval_find_class(eval, expr->text, true, expr->loc, &out) ||
         eval_find_global(expr->text, expr->loc, &out) ||
         eval_find_in_place(eval, expr->text, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out) ||
         eval_find_class(eval, expr->text, false, expr->loc, &out))

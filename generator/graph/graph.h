@@ -27,6 +27,21 @@ struct need {
 #define GRAPH_MAX_OPS 400000
 #define GRAPH_MAX_WITH_GRADIENTS 800000
 
+/* note [rows]
+ * Of a model with `generation:` each row of a call is a token of some sequence at some position. What is said of the rows are inputs
+ * of the entry, which stand behind its own (spec_generation.c), are checked where the entry begins, and can be read by every module:
+ * a region that does so takes them as inputs behind those that its call is written with. What modules keep of rows is state of theirs
+ * (struct module_tensor's `cache`), made when the entries are lowered for the first time (lower_resolve), as large as what is kept: one
+ * row for each token of each page, or for each sequence. */
+enum row_value {
+    ROW_POSITION, /* in its sequence */
+    ROW_SEQUENCE, /* whose token it is */
+    ROW_PAGES,    /* (sequences, pages of one): which pages of the cache they have */
+    ROW_LOGITS,   /* the rows whose logits are wanted */
+    ROW_SLOT,     /* computed: the row of the cache that is the row's */
+    ROW_VALUE_COUNT
+};
+
 struct graph {
     struct cx *cx;
     struct program *program;
@@ -63,11 +78,15 @@ struct graph {
     struct value **slots; /* newest version of every tensor that was read or written, by first use */
     const struct module_tensor **slot_tensors;
     int slot_count;
-    int *draws, drawn_to;             /* by the module's index + 1, of so many ops: see graph_draws */
-    int renewals;                     /* see graph_renew */
-    bool swept;                       /* since then nothing came or lost a reader: all is used */
-    struct hooks *hooks;              /* what is known of them; NULL: nothing. See note [hooks] in hooks.c */
-    bool resolved;                    /* by legalise: views have offsets and strides */
+    struct value *rows[ROW_VALUE_COUNT]; /* note [rows]; NULL: not, or not yet */
+    enum row_value *row_inputs;          /* of a region: what its last inputs are */
+    int row_input_count;
+    int *caches;          /* how many were used, by the index of the module whose they are; NULL: none */
+    int *draws, drawn_to; /* by the module's index + 1, of so many ops: see graph_draws */
+    int renewals;         /* see graph_renew */
+    bool swept;           /* since then nothing came or lost a reader: all is used */
+    struct hooks *hooks;  /* what is known of them; NULL: nothing. See note [hooks] in hooks.c */
+    bool resolved;        /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
     struct op **pack_ops;

@@ -43,7 +43,8 @@ extern const struct function_row product_functions[], linalg_functions[], conv_f
     arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
     transformer_functions[], rnn_functions[], loss_functions[], return_functions[], fft_functions[],
-    complex_functions[], grid_functions[], box_functions[], extern_functions[], second_names[];
+    complex_functions[], grid_functions[], box_functions[], extern_functions[], generation_functions[],
+    second_names[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -83,6 +84,7 @@ const struct function_family function_families[] = {
     {"complex tensors", complex_functions},
     {"sampling", grid_functions},
     {"boxes", box_functions},
+    {"generation", generation_functions},
     {"second names", second_names},
     {NULL, NULL},
     {NULL, NULL},

@@ -153,8 +153,9 @@ enum {
     FUNCTION_COMPLEX = 1024, /* takes complex tensors */
     FUNCTION_VISION = 2048,  /* torchvision.NAME, without more */
     FUNCTION_NN = 4096,      /* torch.nn.NAME: static methods of its classes */
+    FUNCTION_ROWS = 8192,    /* modc's own, of models with `generation:` */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS |
-                       FUNCTION_VISION | FUNCTION_NN
+                       FUNCTION_VISION | FUNCTION_NN | FUNCTION_ROWS
 };
 
 struct function_row {

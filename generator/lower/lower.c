@@ -172,6 +172,9 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .class_attribute = lower_class_attribute,
                           .write = lower_write,
                           .read = lower_read,
+                          .row_value = lower_row_value,
+                          .find_row_name = lower_find_row_name,
+                          .cache = lower_cache,
                           .partial = tree->spec->partial};
     tree->sizes = lower->entry->sizes;
     eval->globals = module_global_scope(eval, tree, true);
@@ -259,6 +262,8 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
     own->outer = scope;
     for (int i = 0; i < entry->model_count; i++)
         scope_bind(eval, own, source->inputs[i]->name, args[i]);
+    if (fine)
+        lower_start_rows(&lower, args);
     result = run_entry(&lower, own, args);
     if (!flatten_result(eval, &result) || !fine)
         return NULL;
@@ -564,7 +569,7 @@ bool lower_resolve(struct cx *cx, struct module_tree *tree)
     int errors = diag_errors(cx);
     bool called;
 
-    if (tree->lazy_count == 0)
+    if (tree->lazy_count == 0 && !tree->spec->generation)
         return true;
     lower_entries(cx, tree, true);
     called = diag_errors(cx) > errors || tree->partial; /* or would be, but for that */

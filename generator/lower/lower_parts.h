@@ -22,7 +22,8 @@ struct computed {
 };
 
 struct lower {
-    struct eval eval; /* first: eval's callbacks find the rest */
+    struct eval eval;    /* first: eval's callbacks find the rest */
+    struct lower *outer; /* of a region: of the graph that calls it first; NULL */
     struct program *program;
     struct module_tree *tree; /* the program's; what calls show of modules is written there */
     const struct entry *entry;
@@ -102,6 +103,24 @@ struct ev lower_method(struct eval *eval, struct module *module, const char *met
 struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc);
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
                  struct value *target, struct value *value);
+
+/* ---- lower_rows.c ------------------------------------------------------------------------------------------- */
+
+/* Checks what is said of the rows of a call, where the entry takes that. */
+void lower_start_rows(struct lower *lower, struct ev *args);
+/* One of enum row_value in the graph that is lowered; NULL: the entry has none. */
+struct value *lower_row_value(struct eval *eval, int which);
+bool lower_find_row_name(struct eval *eval, const char *name, struct loc loc, struct ev *out);
+/* What a call of the region gives it of the rows. */
+void lower_add_row_inputs(struct eval *eval, const struct graph *region, struct value ***inputs, int *count);
+
+/* The next cache of the module whose statements run: a tensor for each of `like`, with so many rows of its shape, called by
+ * `what`. False after an error. */
+bool lower_cache(struct eval *eval, struct loc loc, int64_t rows, const char *const *what,
+                 const struct value *const *like, int count, struct module_tensor **out);
+/* Whether the instance has used caches in the graph that a call of the region would use again; that it did. */
+bool lower_has_cached(const struct graph *graph, const struct module *instance, const struct region *region);
+void lower_add_cached(struct eval *eval, const struct module *instance, const struct region *region);
 
 /* ---- lower_region.c ----------------------------------------------------------------------------------------- */
 

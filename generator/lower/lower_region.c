@@ -210,7 +210,7 @@ bool lower_fits_region(struct eval *eval, const struct module *module, const str
 {
     struct graph *graph = eval->graph;
 
-    return region->graph && !has_drawn(graph, module, region) &&
+    return region->graph && !has_drawn(graph, module, region) && !lower_has_cached(graph, module, region) &&
            !(graph->saves && module->checkpoint && region->slot_count > 0);
 }
 
@@ -298,6 +298,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
                             .saves = eval->graph->saves};
     lower.eval.graph = graph;
     lower.eval.call = NULL;
+    lower.outer = outer;
     inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
     for (int i = 0; i < call->count; i++) {
         struct value **tensors = NULL, *input;
@@ -362,6 +363,8 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
     mark_called(module, region->graph->root);
     for (int i = 0; i < call->count; i++)
         lower_gather(eval, &call->args[i], &inputs, &count);
+    lower_add_row_inputs(eval, graph, &inputs, &count);
+    lower_add_cached(eval, module, region);
     op = op_new(eval, GRAPH_OP_CALL, region->name, inputs, count);
     op->loc = call->loc;
     op->invoke.region = region;

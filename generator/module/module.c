@@ -331,7 +331,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     }
     module_name_constants(&build);
     module_fix_modes(cx, tree);
-    if (tree->lazy_count == 0)
+    if (tree->lazy_count == 0 && !spec->generation)
         module_finish(cx, tree);
     if (variant == 0)
         module_check_variant_names(cx, tree);

@@ -27,6 +27,23 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
     return tensor;
 }
 
+struct module_tensor *module_add_cache(struct cx *cx, struct module_tree *tree, struct module *module,
+                                       const char *name, const struct value *like, int64_t rows,
+                                       struct loc loc)
+{
+    struct builder build = {.cx = cx, .tree = tree};
+    struct module_tensor *tensor = module_add_tensor(&build, module, MODULE_STATE, name, loc);
+
+    tensor->dtype = like->dtype;
+    tensor->cache = true;
+    tensor->ndim = like->ndim;
+    for (int i = 0; i < like->ndim; i++) {
+        tensor->dims[i] = i == 0 ? rows : dim_upper(like->dims[i]);
+        tensor->shape[i] = dim_const(&cx->arena, tensor->dims[i]);
+    }
+    return tensor;
+}
+
 /* Dimensions from a tuple of integers, or from one integer. */
 bool module_set_shape(struct builder *build, struct module_tensor *tensor, const struct ev *shape)
 {

@@ -483,11 +483,30 @@ const struct op_row op_row_concat = {
 
 /* ---- write --------------------------------------------------------------------------------------------------- */
 
+/* Rows of all of a slot: at each place of the index one of what is written. */
+static const char *rows_broken(const struct op *op)
+{
+    const struct value *slot = op->inputs[0], *index = op->inputs[2], *rows = op->inputs[3];
+
+    if (op->input_count != 4 || op->inputs[1] != slot || !dag_is_identity(op->dag))
+        return "it writes rows to a part, or changed ones";
+    if (index->ndim != 1 || dtype_is_float(index->dtype) || index->dtype == DTYPE_BOOL)
+        return "its rows are no list of integers";
+    if (rows->dtype != slot->dtype || rows->ndim != slot->ndim || !dim_equal(rows->dims[0], index->dims[0]))
+        return "its rows do not fit";
+    for (int i = 1; i < slot->ndim; i++)
+        if (!dim_equal(rows->dims[i], slot->dims[i]))
+            return "its rows do not fit";
+    return NULL;
+}
+
 /* Inputs: the slot's version, the view of it that is written, and what the dag reads. */
 static const char *write_broken(struct cx *cx, const struct op *op)
 {
     const struct value *slot = op->inputs[0], *target = op->inputs[1];
 
+    if (op->write.rows)
+        return rows_broken(op);
     if (op->input_count < 2 || !op->dag || op->dag->nodes[op->dag->result].dtype != slot->dtype)
         return "it writes another type than is there";
     for (const struct value *shown = target; shown != slot; shown = shown->op->inputs[0])
@@ -518,12 +537,12 @@ static const char *write_infer(struct cx *cx, struct op *op)
 static bool write_body(struct op *op, struct op_body *body)
 {
     *body = (struct op_body){.dag = &op->dag, .base = 2, .whole = op->inputs[1]};
-    return true;
+    return !op->write.rows;
 }
 
 static void write_dump(struct text *text, const struct op *op)
 {
-    text_printf(text, " %s", op->write.tensor->path);
+    text_printf(text, " %s%s", op->write.tensor->path, op->write.rows ? " rows" : "");
 }
 
 static bool write_carries(const struct op *op, int input)
@@ -533,13 +552,27 @@ static bool write_carries(const struct op *op, int input)
 
 static bool write_mapped(const struct op *op, int input)
 {
-    (void)op;
-    return input > 1;
+    return input > 1 && !op->write.rows;
+}
+
+/* Of rows, those that come. */
+static double write_bytes(const struct op *op)
+{
+    double bytes = 0;
+
+    if (op->write.rows)
+        return 2 * value_bytes(op->inputs[3]) + value_bytes(op->inputs[2]);
+    for (int i = 0; i < op->input_count; i++)
+        bytes += value_bytes(op->inputs[i]);
+    return bytes + value_bytes(op->outputs[0]);
 }
 
 static void write_work(const struct op *op, struct op_work *work)
 {
-    count_dag(work, dims_upper(op->inputs[1]->ndim, op->inputs[1]->dims), op->dag);
+    if (op->write.rows)
+        work->values = dims_upper(op->inputs[3]->ndim, op->inputs[3]->dims);
+    else
+        count_dag(work, dims_upper(op->inputs[1]->ndim, op->inputs[1]->dims), op->dag);
 }
 
 const struct op_row op_row_write = {
@@ -556,4 +589,5 @@ const struct op_row op_row_write = {
     .carries = write_carries,
     .mapped = write_mapped,
     .work = write_work,
+    .bytes = write_bytes,
 };

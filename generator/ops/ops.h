@@ -98,29 +98,31 @@ static inline void value_take_name(struct value *to, const struct value *from)
 
 /* Every op: code and row, which is in the file of its family. Those that kernels compute have under this name a row of
  * plan/kernels too, and one of passes/adjoint_*.c: how it differentiates. */
-#define OPS_COMPUTED(OP)                                                                                     \
-    OP(MAP, map)             /* dag over inputs that broadcast to the output; the identity is a copy */      \
-    OP(REDUCE, reduce)       /* head dag, then a reduction over axes, then tail dag */                       \
-    OP(CONTRACT, contract)   /* (..., m, k) x (..., k, n) [+ bias (n)], tail */                              \
-    OP(CONV, conv)           /* convolution, tail */                                                         \
-    OP(POOL, pool)           /* windowed max or mean, tail */                                                \
-    OP(NORM, norm)           /* layer norm over the last `axes` dimensions, scale, shift, tail */            \
-    OP(SOFTMAX, softmax)     /* along the last axis, or its logarithm, tail */                               \
-    OP(ATTENTION, attention) /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail */            \
-    OP(RECURRENT, recurrent) /* a recurrent layer in one direction, step by step; see note [recurrent] */    \
-    OP(RECURRENT_GRADIENT, recurrent_gradient) /* the same backwards, from the gradients of its results */   \
-    OP(CONCAT, concat)                         /* along an axis */                                           \
-    OP(GATHER, gather)   /* elements of input 0 at the places along an axis that input 1, integers, names */ \
-    OP(SCATTER, scatter) /* input 0, into whose elements at the places of input 1 go those of input 2 */     \
-    OP(SCAN, scan) /* along an axis, each element of what the one before it has made and of the inputs */    \
-    OP(SORT, sort) /* int64: which element along an axis stands where, in order; equal ones keep theirs */   \
-    OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */    \
-    OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */     \
-    OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */ \
-    OP(SAMPLE,                                                                                               \
-       sample)   /* images at places between their elements, or the slopes of that; see note [samples] */    \
-    OP(NMS, nms) /* int64: which boxes overlap none before them in an order, and how many these are */       \
-    OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version */            \
+#define OPS_COMPUTED(OP)                                                                                        \
+    OP(MAP, map)             /* dag over inputs that broadcast to the output; the identity is a copy */         \
+    OP(REDUCE, reduce)       /* head dag, then a reduction over axes, then tail dag */                          \
+    OP(CONTRACT, contract)   /* (..., m, k) x (..., k, n) [+ bias (n)], tail */                                 \
+    OP(CONV, conv)           /* convolution, tail */                                                            \
+    OP(POOL, pool)           /* windowed max or mean, tail */                                                   \
+    OP(NORM, norm)           /* layer norm over the last `axes` dimensions, scale, shift, tail */               \
+    OP(SOFTMAX, softmax)     /* along the last axis, or its logarithm, tail */                                  \
+    OP(ATTENTION, attention) /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail */               \
+    OP(CACHED_ATTENTION,                                                                                        \
+       cached_attention) /* of rows over the keys and values of their sequences; see note [cached attention] */ \
+    OP(RECURRENT, recurrent) /* a recurrent layer in one direction, step by step; see note [recurrent] */       \
+    OP(RECURRENT_GRADIENT, recurrent_gradient) /* the same backwards, from the gradients of its results */      \
+    OP(CONCAT, concat)                         /* along an axis */                                              \
+    OP(GATHER, gather)   /* elements of input 0 at the places along an axis that input 1, integers, names */    \
+    OP(SCATTER, scatter) /* input 0, into whose elements at the places of input 1 go those of input 2 */        \
+    OP(SCAN, scan) /* along an axis, each element of what the one before it has made and of the inputs */       \
+    OP(SORT, sort) /* int64: which element along an axis stands where, in order; equal ones keep theirs */      \
+    OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */       \
+    OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */        \
+    OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */    \
+    OP(SAMPLE,                                                                                                  \
+       sample)   /* images at places between their elements, or the slopes of that; see note [samples] */       \
+    OP(NMS, nms) /* int64: which boxes overlap none before them in an order, and how many these are */          \
+    OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version; or rows */      \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
 
 #define OPS(OP)                                                                                              \
@@ -235,6 +237,26 @@ enum sample_part { SAMPLE_VALUES, SAMPLE_TO_IMAGES, SAMPLE_TO_PLACES };
 enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
 enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
 
+/* note [cached attention]
+ * Row r is a token of sequence[r] at position[r]. Inputs: queries (rows, heads, d), the keys (slots, groups, d) and the values (slots,
+ * groups, v) that are kept, of which `page` neighbours are a page; sequence (rows), position (rows), pages (sequences, per), in
+ * order the pages of each; and maybe a bias (heads, n), by how far a key lies back: what is further back than n - 1 has the last one.
+ * Query head h goes with group h / (heads / groups). Its result (rows, heads, v) is the mean of the values at the positions p of the
+ * sequence up to its own, with `window` those p > position - window, each weighted by
+ *
+ *     softmax over p of softcap * tanh(scale * q . k / softcap) + bias[h, position - p]
+ *
+ * without a softcap (0) of scale * q . k + bias. Keys and values of the row itself are there already. */
+enum cached_input {
+    CACHED_QUERIES,
+    CACHED_KEYS,
+    CACHED_VALUES,
+    CACHED_SEQUENCE,
+    CACHED_POSITION,
+    CACHED_PAGES,
+    CACHED_BIAS
+};
+
 enum fence_kind {
     FENCE_FORWARD_PRE,
     FENCE_FORWARD, /* before and behind a module's call */
@@ -327,6 +349,10 @@ struct op {
             int64_t ahead;
         } attention;
         struct {
+            double scale, softcap; /* softcap: 0: none */
+            int64_t window, page;  /* window: 0: none */
+        } cached;
+        struct {
             enum recurrent_kind kind;
             bool has[RECURRENT_INPUTS], reverse, saves, to_state;
         } recurrent; /* has: which inputs */
@@ -397,8 +423,8 @@ struct op {
         } check; /* negative: lowest is -extent */
         struct {
             const struct module_tensor *tensor;
-            bool detached;
-        } write; /* detached: of a layer, beside the gradients' way */
+            bool detached, rows;
+        } write; /* detached: of a layer, beside the gradients' way. rows: input 2 says where along axis 0 those of input 3 go */
         /* The first `seen` values are only looked at: FORWARD: what went into the module; BACKWARD: the gradients of its
          * results. Of the two in backward: the boundary of forward, where these values' gradients come by, and which of the
          * values that hooks may change there each is of; the others have none. */

@@ -488,11 +488,50 @@ static void drop_idle_writes(struct graph *graph)
     }
 }
 
+/* The scatter that makes all of what a write puts into its slot, of the slot itself; NULL: it is none, or others want it. */
+static struct op *find_rows(const struct op *write)
+{
+    const struct value *slot = write->inputs[0], *made = write->input_count == 3 ? write->inputs[2] : NULL;
+    struct op *scatter = made ? made->op : NULL;
+
+    if (!scatter || scatter->code != GRAPH_OP_SCATTER || write->inputs[1] != slot ||
+        !dag_is_identity(write->dag) || scatter->inputs[0] != slot || scatter->scatter.along ||
+        scatter->scatter.axis != 0 || scatter->inputs[1]->ndim != 1 || graph_uses(made) != 1 ||
+        value_root(scatter->inputs[2]) == slot)
+        return NULL;
+
+    const struct dag_node *result = &scatter->dag->nodes[scatter->dag->result];
+
+    return result->prim == PRIM_LOAD && result->input == 1 ? scatter : NULL;
+}
+
+/* self.keys = self.keys.index_copy(0, at, rows) touches these rows alone. */
+static void write_rows(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i], *scatter = op->code == GRAPH_OP_WRITE ? find_rows(op) : NULL;
+        struct value **inputs;
+
+        if (!scatter)
+            continue;
+        inputs = ARENA_ARRAY(&graph->cx->arena, 4, struct value *);
+        inputs[0] = inputs[1] = op->inputs[0];
+        inputs[2] = scatter->inputs[1];
+        inputs[3] = scatter->inputs[2];
+        op->write.rows = true;
+        graph_inputs(graph, op, inputs, 4);
+        op->tail_first = 4;
+        graph_remove(graph, graph_position(graph, scatter));
+        i--;
+    }
+}
+
 /* Maps first, so that reductions and convolutions get heads before they get tails. */
 void pass_fuse(struct graph *graph)
 {
     struct fuse fuse = {.graph = graph};
 
+    write_rows(graph);
     join_all(&fuse, false);
     drop_idle_writes(graph);
     join_heads(graph);

@@ -68,6 +68,9 @@ struct attention {
 
 struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
 
+/* templates/c/attention_paged.c: how many scores a query has room for, of as many keys as a band of rows sees at most. */
+int64_t cached_attention_room(const struct op *op);
+
 /* How templates/c/matmul_strided.c goes about a product of values that are not packed: see its T_form. */
 enum product_form { PRODUCT_PLAIN, PRODUCT_COLUMNS, PRODUCT_DOTS, PRODUCT_ROWS };
 

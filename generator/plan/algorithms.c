@@ -837,6 +837,31 @@ static void tiles_matrices(const struct op *op, int64_t tiles[SPLIT_AXES])
 }
 
 /* Samples, which are an axis of their log-probabilities. */
+enum { CACHED_BAND = 4 }; /* templates/c/attention_paged.c */
+
+int64_t cached_attention_room(const struct op *op)
+{
+    const int64_t context = upper(op->inputs[CACHED_PAGES]->dims[1]) * op->cached.page;
+    const int64_t window = op->cached.window > 0 ? op->cached.window + CACHED_BAND - 1 : context;
+
+    return (window < context ? window : context) / 16 * 16 + 32;
+}
+
+/* Of the queries that a group has in a band. */
+static int64_t scratch_cached_attention(const struct op *op)
+{
+    const int64_t share = upper(op->inputs[CACHED_QUERIES]->dims[1]) /
+                          upper(op->inputs[CACHED_KEYS]->dims[1]);
+
+    return CACHED_BAND * share * cached_attention_room(op) * computed_bytes(op->outputs[0]);
+}
+
+/* Groups of heads. */
+static void tiles_cached_attention(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = upper(op->inputs[CACHED_KEYS]->dims[1]);
+}
+
 static void tiles_ctc(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles[SPLIT_ROWS] = upper(op->inputs[0]->dims[1]);
@@ -921,6 +946,10 @@ static const struct algorithm cpu_algorithms[] = {
     {"softmax_columns", GRAPH_OP_SOFTMAX, "softmax_columns", NULL, fits_softmax_columns, op_macs,
      tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",
+     .core = true},
+    {"attention_paged", GRAPH_OP_CACHED_ATTENTION, "attention_paged", NULL, fits_always, op_macs,
+     tiles_cached_attention, PACKED_NONE, PACKED_NONE, scratch_cached_attention,
+     "rows that follow each other in a sequence together, page by page: scores, weights, the mean of the values",
      .core = true},
     {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
      PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",

@@ -310,6 +310,9 @@ static void add_shadow(struct planner *planner, const struct module_tensor *tens
 {
     struct variant *variant = planner->variant;
 
+    if (tensor
+            ->cache) /* a call that is made again keeps the same there, and nobody reads what another one was to keep */
+        return;
     for (int i = 0; i < variant->shadow_count; i++)
         if (variant->shadows[i] == tensor)
             return;

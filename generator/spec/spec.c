@@ -110,6 +110,8 @@ static void check_whole(struct reader *r)
     if (spec->training && spec->training->criterion &&
         !spec_check_unique_in_c(r, &r->arguments, "target", spec->training->loss_loc))
         diag_hint(r->cx, "a loss in the short form has an input 'target'; write it as statements");
+    if (spec->generation)
+        spec_finish_generation(r);
     for (int i = 0; i < spec->input_count; i++)
         add_known(r, &inputs, spec->inputs[i].name, spec->inputs[i].loc);
     for (int i = 0; i < spec->size_count; i++)

@@ -181,6 +181,22 @@ extern const struct spec_rollout_setting spec_rollout_settings[];
 const struct spec_patterns *spec_rollout_keys(const struct spec_rollout *rollout,
                                               const struct spec_rollout_setting *setting);
 
+/* generation: a text generator. Beside what it says, the spec has inputs of its rows then: spec_generation.c. */
+struct spec_option { /* generation: defaults: name: value */
+    const char *name;
+    struct loc loc;
+    struct expr *value;
+};
+
+struct spec_generation {
+    struct loc loc;
+    struct expr *context, *sequences, *page; /* never NULL in a whole spec */
+    struct expr *eos, *pad;                  /* NULL: the tokenizer's, or none */
+    struct spec_option *defaults;
+    int default_count;
+    int first_input, first_size; /* those of its own */
+};
+
 enum spec_toggle { SPEC_DEFAULT, SPEC_OFF, SPEC_ON };
 
 struct spec {
@@ -216,12 +232,13 @@ struct spec {
     int tie_count;
     struct spec_patterns freeze, eval;
     enum spec_toggle hooks, pack, state_dict, winograd;
-    bool packs_once, embeds;        /* no keys: what is built decides it */
-    bool flushes;                   /* denormals: flush */
-    bool backward;                  /* gradients are wanted */
-    struct loc backward_loc;        /* of `backward: true` */
-    struct spec_training *training; /* NULL: none */
-    struct spec_rollout *rollout;   /* NULL: none */
+    bool packs_once, embeds;            /* no keys: what is built decides it */
+    bool flushes;                       /* denormals: flush */
+    bool backward;                      /* gradients are wanted */
+    struct loc backward_loc;            /* of `backward: true` */
+    struct spec_training *training;     /* NULL: none */
+    struct spec_rollout *rollout;       /* NULL: none */
+    struct spec_generation *generation; /* NULL: none */
     const char *tokenizer; /* the path of a tokenizer.json, beside the file of its place; NULL: none */
     struct loc tokenizer_loc;
     const struct tokenizer *tokens; /* what was read there; main.c's */
@@ -263,6 +280,7 @@ enum {
     SPEC_IN_GROUP = 256,   /* beside the arguments of the optimiser */
     SPEC_IN_ROLLOUT = 512, /* beside the records */
     SPEC_IN_RECORD = 1024,
+    SPEC_IN_GENERATION = 2048,
     SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
 };
 
@@ -302,11 +320,14 @@ enum spec_value {
     SPEC_VALUE_LOSS,     /* statements, or a call of a loss */
     SPEC_VALUE_GROUPS,   /* a list of mappings with keys of SPEC_IN_GROUP */
     SPEC_VALUE_ROLLOUT, /* keys of SPEC_IN_ROLLOUT, and records: key: shape, keys of SPEC_IN_RECORD, or more records */
-    SPEC_VALUE_KEY,       /* of a record */
-    SPEC_VALUE_KEYS,      /* one or a list */
-    SPEC_VALUE_INFO,      /* the same of gather_index, done_at_gather_index, terminated_at_gather_index */
-    SPEC_VALUE_UPDATE,    /* separate, fused */
-    SPEC_VALUE_OPTIMIZER, /* calls */
+    SPEC_VALUE_KEY,        /* of a record */
+    SPEC_VALUE_KEYS,       /* one or a list */
+    SPEC_VALUE_INFO,       /* the same of gather_index, done_at_gather_index, terminated_at_gather_index */
+    SPEC_VALUE_GENERATION, /* keys of SPEC_IN_GENERATION */
+    SPEC_VALUE_IDS,        /* an integer or a list of them */
+    SPEC_VALUE_OPTIONS,    /* name: value */
+    SPEC_VALUE_UPDATE,     /* separate, fused */
+    SPEC_VALUE_OPTIMIZER,  /* calls */
     SPEC_VALUE_CLIP,
     SPEC_VALUE_SCHEDULER,
     SPEC_VALUE_LATER /* not supported yet by this version */

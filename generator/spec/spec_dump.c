@@ -340,6 +340,25 @@ static void put_functions(struct dump *d, const char *key, struct spec_function 
     end(d, "}");
 }
 
+static void put_generation(struct dump *d, const struct spec_generation *generation)
+{
+    begin(d, "generation", "{");
+    put_expr(d, "context", generation->context);
+    put_expr(d, "sequences", generation->sequences);
+    put_expr(d, "page", generation->page);
+    if (generation->eos)
+        put_expr(d, "eos", generation->eos);
+    if (generation->pad)
+        put_expr(d, "pad", generation->pad);
+    if (generation->default_count > 0) {
+        begin(d, "defaults", "{");
+        for (int i = 0; i < generation->default_count; i++)
+            put_expr(d, generation->defaults[i].name, generation->defaults[i].value);
+        end(d, "}");
+    }
+    end(d, "}");
+}
+
 void spec_dump(struct text *text, const struct spec *spec, bool json)
 {
     struct text body = text_new(text->arena);
@@ -377,6 +396,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_training(d, spec->training);
     if (spec->rollout)
         put_rollout(d, spec->rollout);
+    if (spec->generation)
+        put_generation(d, spec->generation);
     if (spec->tokenizer)
         put(d, "tokenizer", spec->tokenizer);
     if (spec->checkpoint.count > 0)

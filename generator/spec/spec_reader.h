@@ -102,7 +102,9 @@ bool spec_is_forward(const struct node *key);
 spec_key_reader spec_read_functions, spec_read_methods, spec_read_classes, spec_read_forward,
     spec_read_entries;
 
-/* spec_training.c, spec_rollout.c */
-spec_key_reader spec_read_training, spec_read_rollout;
+/* spec_training.c, spec_rollout.c, spec_generation.c */
+spec_key_reader spec_read_training, spec_read_rollout, spec_read_generation;
+/* When all is read: the inputs and the size that a model of rows has beside those of the text. */
+void spec_finish_generation(struct reader *r);
 
 #endif

@@ -10,6 +10,7 @@
 struct binding;
 struct elementwise_row;
 struct layer_row;
+struct generation;
 struct rollout;
 struct tokenizer;
 struct spec;
@@ -74,6 +75,7 @@ struct module_tensor {
     /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool written;
     bool written_in_eval;                    /* not in training mode alone */
+    bool cache;                              /* a state that keeps rows: note [rows] in graph.h */
     bool faulty;                             /* a fault of it was said: its value is bad */
     int moment;                              /* of an __init__: as that of a module */
     struct parametrization *parametrization; /* it is none, and this computes what its name means */
@@ -206,11 +208,12 @@ struct module_tree {
     int requirement_count;
     struct binding *constants; /* in order; values */
     int constant_count;
-    const struct training *training;   /* training.h; NULL: none */
-    const struct rollout *rollout;     /* rollout.h; NULL: none */
-    const struct tokenizer *tokenizer; /* tokenizer.h; NULL: none */
-    enum dtype dtype, storage;         /* storage: of the packed weights of products; as dtype, or narrower */
-    bool partial;                      /* as spec.h's; or some module or tensor is faulty */
+    const struct training *training;     /* training.h; NULL: none */
+    const struct rollout *rollout;       /* rollout.h; NULL: none */
+    const struct tokenizer *tokenizer;   /* tokenizer.h; NULL: none */
+    const struct generation *generation; /* generation.h; NULL: none */
+    enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
+    bool partial;              /* as spec.h's; or some module or tensor is faulty */
 };
 
 struct module *module_child(const struct module *module, const char *name);

@@ -44,6 +44,27 @@ def whole(seed, low, high, *shape):
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
 
 
+def rows_of(plan, logits, lengths=None, pages=5, page=8):
+    """Inputs of a call whose rows are the next tokens of sequences, (sequence, how many): `lengths` says how many these have, and is
+    brought up to date. Pages lie backwards."""
+    lengths = [0] * 3 if lengths is None else lengths
+    position, sequence = [], []
+    for s, count in plan:
+        position += range(lengths[s], lengths[s] + count)
+        sequence += [s] * count
+        lengths[s] += count
+    table = torch.arange(3 * pages).flip(0).view(pages, 3).T
+    return {"position": torch.tensor(position), "sequence": torch.tensor(sequence), "pages": table.contiguous(),
+            "logit_rows": torch.arange(len(position))[-logits:]}
+
+
+def several(plans, logits):
+    """The same of calls in a row, one dimension more."""
+    lengths = [0] * 3
+    calls = [rows_of(plan, logits, lengths) for plan in plans]
+    return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
+
+
 def digits(first, count, dtype=torch.float32):
     images = safetensors_io.load(ROOT / "specs/digits/test.safetensors")["images"]
     return {"image": images[first:first + count].to(dtype)}
@@ -222,6 +243,20 @@ def all_cases():
                "build/vectors/cached_whole/weights.safetensors")
     yield Case("cached_fence", cached, "--sequence --hooks fence", "build/vectors/cached_pieces/inputs.safetensors",
                "build/vectors/cached_whole/weights.safetensors")
+    decoder = "tests/specs/decoder.yaml"
+    yield Case("decoder_7", decoder, "", {"token": whole(301, 0, 60, 7), **rows_of([(0, 4), (2, 3)], 2)}, weights(6, decoder))
+    yield Case("decoder_1", decoder, "", {"token": whole(302, 0, 60, 1), **rows_of([(1, 1)], 1)},
+               "build/vectors/decoder_7/weights.safetensors")
+    plans = [[(0, 9)], [(1, 8), (0, 1)], [(0, 1), (2, 3), (1, 5)], [(2, 9)], [(1, 4), (2, 1), (0, 4)], [(2, 2), (1, 6), (0, 1)],
+             [(0, 7), (2, 2)], [(0, 1), (1, 1), (2, 7)]]
+    yield Case("decoder_calls", decoder, "--sequence", {"token": whole(303, 0, 60, len(plans), 9), **several(plans, 3)},
+               "build/vectors/decoder_7/weights.safetensors")
+    yield Case("decoder_fence", decoder, "--sequence --hooks fence", "build/vectors/decoder_calls/inputs.safetensors",
+               "build/vectors/decoder_7/weights.safetensors")
+    yield Case("decoder_hooks", decoder, "--sequence --hooks near.2=scale:0.5 --pre-hooks twice.1=scale:2.0",
+               "build/vectors/decoder_calls/inputs.safetensors", "build/vectors/decoder_7/weights.safetensors")
+    yield Case("decoder_float64", decoder, "--sequence --dtype float64", "build/vectors/decoder_calls/inputs.safetensors",
+               weights(6, decoder, "--dtype", "float64"))
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
     yield from gathered()

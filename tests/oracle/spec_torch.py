@@ -28,6 +28,7 @@ import torch
 import yaml
 from torch import nn
 
+import generation
 import returns
 import safetensors_io
 import vision
@@ -46,7 +47,8 @@ PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2,
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
-                     "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training"}
+                     "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training",
+                     "generation", "tokenizer"}
 
 # What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
 # asks the running frame how.)
@@ -471,7 +473,7 @@ class StatementNames:
         if name == "self" and self.module is not None:
             return SelfProxy(self.module)
         tables = self.module.tables() if self.module is not None else ()
-        for table in (*tables, self.spec.constants, self.spec.size_values):
+        for table in (*tables, self.spec.constants, self.spec.size_values, self.spec.rows.names() if self.spec.rows else {}):
             if name in table:
                 return table[name]
         if name in self.spec.functions:
@@ -1080,6 +1082,13 @@ class Spec:
                 self.constant_inputs.add(name)
             self.inputs[name] = (description if plain else description["shape"],
                                  self.dtype_of(None if plain else description.get("dtype")))
+        self.rows = None
+        if "generation" in content:
+            ((rows, *_), _), *_ = self.inputs.values()
+            self.sizes["logits"] = self.sizes[expression_text(rows)]
+            self.rows = generation.Rows(content["generation"], lambda text: ConstructorNames(self, {}).evaluate(text), rows)
+            self.inputs.update({name: (read_flow(shape), torch.int64) for name, shape in self.rows.shapes.items()})
+            self.constant_inputs.update(self.rows.shapes)
         self.functions = {}
         self.functions.update(functions_of(content.get("functions", {})))
         if isinstance(content.get("classes"), str):
@@ -1123,6 +1132,8 @@ class Spec:
         """The root module, in eval mode, parameters drawn as after torch.manual_seed(seed)."""
         if seed is not None:
             torch.manual_seed(seed)
+        if self.rows:
+            self.rows.reset()
         with default_dtype(self.dtype):
             root = SpecModule(self, self.root)
             if self.changes:
@@ -1282,6 +1293,8 @@ class Spec:
         leaves = {name: tensor.requires_grad_() for name, tensor in given.items()
                   if backward and tensor.is_floating_point() and name not in self.constant_inputs}
         self.size_values = self.find_sizes(given, inputs)
+        if self.rows:
+            self.rows.call(given)
         for module in root.modules() if hooks or pre_hooks else ():
             if hasattr(module, "activation_relu_or_gelu"):  # an encoder's layer: 1.13 has a fast path past its modules' hooks
                 module.activation_relu_or_gelu = 0

@@ -95,6 +95,8 @@ static const struct flag_word {
     {"T_form", 3, "rows"},
     {"T_packs_x", 1, "x"},
     {"T_packs_w", 1, "w"},
+    {"T_windowed", 1, "windowed"},
+    {"T_capped", 1, "capped"},
     {"T_bias", 1, "bias"},
     {"T_weight", 1, "weight"},
     {"T_fixed_m", 1, "fixed"},

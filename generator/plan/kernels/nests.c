@@ -371,12 +371,17 @@ static const char *write_stem(struct cx *cx, const struct op *op)
     return stem_of(cx, op, op->inputs[1]);
 }
 
+static void make_rows(struct making *making);
+
 static void make_write(struct making *making)
 {
     const struct op *op = making->step->op;
 
-    call_map(making, making->step->split, write_stem(making->cx, op), op->inputs[1], op->dag, op->inputs + 2,
-             op->input_count - 2);
+    if (op->write.rows)
+        make_rows(making);
+    else
+        call_map(making, making->step->split, write_stem(making->cx, op), op->inputs[1], op->dag,
+                 op->inputs + 2, op->input_count - 2);
 }
 
 static void make_concat(struct making *making)
@@ -466,30 +471,47 @@ static const char *scatter_way(const struct op *op)
     }
 }
 
-/* A copy of input 0, then what goes into it. */
-static void make_scatter(struct making *making)
+/* What goes into y at the index. dag: of what stands there and what comes; NULL: what comes. */
+static void call_scatter(struct making *making, const struct value *y, const struct value *index,
+                         const struct value *source, int axis, bool along, const struct dag *dag,
+                         const char *way)
 {
     struct cx *cx = making->cx;
-    const struct op *op = making->step->op;
-    const struct value *y = op->outputs[0], *index = op->inputs[1], *source = op->inputs[2];
-    struct kernel *kernel;
+    struct kernel *kernel = new_nest(cx, making->plan, NEST_SCATTER,
+                                     indexed_nest(cx, y, source, index, along ? index : source, axis, along));
     struct kernel_call *call;
 
-    call_copy(making, y, op->inputs);
-    kernel = new_nest(cx, making->plan, NEST_SCATTER,
-                      indexed_nest(cx, y, source, index, op->scatter.along ? index : source, op->scatter.axis,
-                                   op->scatter.along));
-    kernel->dag = op->dag;
-    kernel->step = step_along(cx, y, op->scatter.axis);
-    kernel->comment = arena_format(
-        &cx->arena, "y %s: x0 %s goes to x1 %s along dimension %d%s",
-        shape_text(&cx->arena, y->ndim, y->dims), shape_text(&cx->arena, source->ndim, source->dims),
-        shape_text(&cx->arena, index->ndim, index->dims), op->scatter.axis, scatter_way(op));
-    call = add_call(making, keep_nest(cx, making->plan, kernel, result_stem(cx, op)));
+    kernel->dag = dag;
+    kernel->step = step_along(cx, y, axis);
+    kernel->comment = arena_format(&cx->arena, "y %s: x0 %s goes to x1 %s along dimension %d%s",
+                                   shape_text(&cx->arena, y->ndim, y->dims),
+                                   shape_text(&cx->arena, source->ndim, source->dims),
+                                   shape_text(&cx->arena, index->ndim, index->dims), axis, way);
+    call = add_call(making, keep_nest(cx, making->plan, kernel, result_stem(cx, making->step->op)));
     add_value(making, call, y);
     add_value(making, call, source);
     add_value(making, call, index);
     add_sizes(making, call);
+}
+
+/* A copy of input 0, then what goes into it. */
+static void make_scatter(struct making *making)
+{
+    const struct op *op = making->step->op;
+
+    call_copy(making, op->outputs[0], op->inputs);
+    call_scatter(making, op->outputs[0], op->inputs[1], op->inputs[2], op->scatter.axis, op->scatter.along,
+                 op->dag, scatter_way(op));
+}
+
+/* Of a write: what stands there already stays. */
+static void make_rows(struct making *making)
+{
+    const struct op *op = making->step->op;
+    struct dag *dag = dag_new(&making->cx->arena, 2);
+
+    dag->result = dag_load(&making->cx->arena, dag, 1, op->inputs[3]->dtype);
+    call_scatter(making, op->inputs[1], op->inputs[2], op->inputs[3], 0, false, dag, "");
 }
 
 const struct kernel_row gather_kernels = {.stem = result_stem, .make = make_gather, .writes = writes_lines};

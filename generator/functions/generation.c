@@ -1,0 +1,188 @@
+/* generation.c - what models of rows have: attention over what is kept of a sequence, the rows whose logits are wanted. modc's own;
+ * torch.nn has nothing of it. */
+#include <math.h>
+
+#include "functions/rows.h"
+#include "graph/graph.h"
+#include "spec/spec.h"
+#include "tree/generation.h"
+
+static const struct generation *generation_of(const struct eval *eval)
+{
+    return eval->graph && eval->graph->program ? eval->graph->program->tree->generation : NULL;
+}
+
+/* Whether the entry has rows; else that is said, of the function `what`. */
+static bool need_rows(struct eval *eval, const char *what, struct loc loc)
+{
+    const struct spec *spec = eval->graph && eval->graph->program ? eval->graph->program->tree->spec : NULL;
+
+    if (generation_of(eval) && eval->row_value && eval->row_value(eval, ROW_SLOT))
+        return true;
+    if (spec && spec->generation && !generation_of(eval))
+        return false; /* it is faulty, which was said */
+    if (!spec || !spec->generation) {
+        diag_error(eval->cx, loc, "%s is for models with 'generation:'", what);
+        diag_hint(eval->cx, "write 'generation: {context: 1024}', and a model of rows: docs/generation.md");
+    } else if (diag_errors(eval->cx) == 0) {
+        diag_error(eval->cx, loc, "%s: this entry has no rows, which 'forward' alone has", what);
+        diag_hint(eval->cx, "let the entry take position, sequence, pages and logit_rows, too");
+    }
+    return false;
+}
+
+static struct ev fn_last(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *x = args[0].tensor;
+    struct value *rows;
+    (void)count;
+
+    if (!need_tensor(eval, "last", &args[0]) || !need_rows(eval, "last", loc))
+        return BAD;
+    rows = eval->row_value(eval, ROW_LOGITS);
+    if (x->ndim == 0 || !dim_equal(x->dims[0], eval->row_value(eval, ROW_POSITION)->dims[0])) {
+        diag_error(eval->cx, args[0].loc, "last: expected a tensor of rows, found %s",
+                   shape_text(&eval->cx->arena, x->ndim, x->dims));
+        return BAD;
+    }
+    return ev_tensor(loc, build_gather_inside(eval, loc, "last", args[0].tensor, 0, rows, false));
+}
+
+/* (rows, heads, width), floating. */
+static bool need_heads(struct eval *eval, const char *name, const struct ev *arg)
+{
+    const struct value *x = arg->tensor;
+    const struct value *rows = eval->row_value(eval, ROW_POSITION);
+
+    if (!need_tensor(eval, "cached_attention", arg))
+        return false;
+    if (x->ndim == 3 && dim_equal(x->dims[0], rows->dims[0]) && dtype_is_float(x->dtype))
+        return true;
+    diag_error(eval->cx, arg->loc, "cached_attention: %s is (%s, heads, width), floating, found %s %s", name,
+               dim_text(&eval->cx->arena, rows->dims[0]), dtype_rows[x->dtype].name,
+               shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return false;
+}
+
+static bool fit_together(struct eval *eval, const struct ev *args, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct value *q = args[0].tensor, *k = args[1].tensor, *v = args[2].tensor;
+    const struct dim *share;
+
+    if (q->dtype != k->dtype || k->dtype != v->dtype)
+        diag_error(eval->cx, loc, "cached_attention: q, k and v have one type, found %s, %s and %s",
+                   dtype_rows[q->dtype].name, dtype_rows[k->dtype].name, dtype_rows[v->dtype].name);
+    else if (!dim_equal(k->dims[1], v->dims[1]))
+        diag_error(eval->cx, loc, "cached_attention: k and v have the same heads, found %s and %s",
+                   shape_text(arena, k->ndim, k->dims), shape_text(arena, v->ndim, v->dims));
+    else if (!dim_divides(arena, q->dims[1], k->dims[1], &share))
+        diag_error(eval->cx, loc,
+                   "cached_attention: the heads of k and v divide those of q, found %s and %s",
+                   dim_text(arena, k->dims[1]), dim_text(arena, q->dims[1]));
+    else if (!dim_equal(q->dims[2], k->dims[2]))
+        diag_error(eval->cx, loc, "cached_attention: q and k have one width, found %s and %s",
+                   dim_text(arena, q->dims[2]), dim_text(arena, k->dims[2]));
+    else
+        return true;
+    return false;
+}
+
+/* scale, window, softcap; false after an error. */
+static bool read_settings(struct eval *eval, const struct ev *args, struct op *op)
+{
+    int64_t width;
+
+    op->cached.scale = dim_is_const(args[0].tensor->dims[2], &width) && width > 0 ? 1 / sqrt((double)width) : 1;
+    if (args[3].kind != EV_NONE && !ev_get_number(&args[3], &op->cached.scale)) {
+        diag_error(eval->cx, args[3].loc, "cached_attention: scale is a number, found %s",
+                   ev_text(eval, &args[3]));
+        return false;
+    }
+    if (args[4].kind != EV_NONE && (!ev_get_int(&args[4], &op->cached.window) || op->cached.window < 1)) {
+        diag_error(eval->cx, args[4].loc, "cached_attention: window is an integer from 1, found %s",
+                   ev_text(eval, &args[4]));
+        return false;
+    }
+    if (args[5].kind != EV_NONE && (!ev_get_number(&args[5], &op->cached.softcap) || !(op->cached.softcap > 0))) {
+        diag_error(eval->cx, args[5].loc, "cached_attention: softcap is a number above 0, found %s",
+                   ev_text(eval, &args[5]));
+        return false;
+    }
+    return true;
+}
+
+/* (heads, distances) */
+static bool fits_bias(struct eval *eval, const struct ev *bias, const struct value *q)
+{
+    const struct value *x = bias->tensor;
+
+    if (!need_tensor(eval, "cached_attention", bias))
+        return false;
+    if (x->ndim == 2 && x->dtype == q->dtype && dim_equal(x->dims[0], q->dims[1]) && dim_lower(x->dims[1]) > 0)
+        return true;
+    diag_error(eval->cx, bias->loc,
+               "cached_attention: bias is (heads, n), by how far back a key lies, of q's type: found %s %s",
+               dtype_rows[x->dtype].name, shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return false;
+}
+
+/* Puts the rows into a cache of the module; what it holds then, or NULL. */
+static struct value *keep(struct eval *eval, struct loc loc, struct module_tensor *cache, struct value *rows)
+{
+    struct value *before = eval->read(eval, cache, loc).tensor, *after;
+
+    after = before ? build_scatter_inside(eval, loc, "keep", before, 0, eval->row_value(eval, ROW_SLOT), rows,
+                                          PRIM_LOAD, false)
+                   : NULL;
+    if (!after || !eval->write(eval, cache->owner, cache->name, loc, NULL, after))
+        return NULL;
+    return eval->read(eval, cache, loc).tensor;
+}
+
+/* cached_attention(q, k, v, scale, window, softcap, bias) */
+static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const what[] = {"keys", "values"};
+    const struct generation *generation = generation_of(eval);
+    struct module_tensor *caches[2];
+    struct value *inputs[CACHED_BIAS + 1];
+    struct op *op;
+    (void)count;
+
+    if (!need_rows(eval, "cached_attention", loc) || !need_heads(eval, "q", &args[0]) ||
+        !need_heads(eval, "k", &args[1]) || !need_heads(eval, "v", &args[2]) || !fit_together(eval, args, loc))
+        return BAD;
+    if (args[6].kind != EV_NONE && !fits_bias(eval, &args[6], args[0].tensor))
+        return BAD;
+    if (eval->graph->saves) {
+        diag_error(eval->cx, loc, "cached_attention has no gradient: what it reads was kept by other calls");
+        diag_hint(eval->cx, "train the model in a spec of its own, with scaled_dot_product_attention(q, k, v, is_causal=True)");
+        return BAD;
+    }
+    if (!eval->cache(eval, loc, generation_pages(generation) * generation->page, what,
+                     (const struct value *const[]){args[1].tensor, args[2].tensor}, 2, caches))
+        return BAD;
+    inputs[CACHED_QUERIES] = args[0].tensor;
+    inputs[CACHED_KEYS] = keep(eval, loc, caches[0], args[1].tensor);
+    inputs[CACHED_VALUES] = keep(eval, loc, caches[1], args[2].tensor);
+    inputs[CACHED_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
+    inputs[CACHED_POSITION] = eval->row_value(eval, ROW_POSITION);
+    inputs[CACHED_PAGES] = eval->row_value(eval, ROW_PAGES);
+    inputs[CACHED_BIAS] = args[6].kind == EV_TENSOR ? args[6].tensor : NULL;
+    if (!inputs[CACHED_KEYS] || !inputs[CACHED_VALUES])
+        return BAD;
+    op = op_new(eval, GRAPH_OP_CACHED_ATTENTION, "cached_attention", inputs,
+                inputs[CACHED_BIAS] ? CACHED_BIAS + 1 : CACHED_BIAS);
+    op->cached.page = generation->page;
+    return read_settings(eval, args, op) ? ev_tensor(loc, build_op(eval, loc, op)) : BAD;
+}
+
+extern const struct function_row generation_functions[];
+
+const struct function_row generation_functions[] = {
+    {"cached_attention(q, k, v, scale=None, window=None, softcap=None, bias=None)", ROWS,
+     .build = fn_cached_attention},
+    {"last(input)", ROWS, .build = fn_last},
+    {.signature = NULL},
+};

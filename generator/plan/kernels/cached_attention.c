@@ -1,0 +1,101 @@
+/* cached_attention.c - kernels of attention over what is kept of sequences. */
+#include "plan/kernels/draft.h"
+
+static const char *cached_attention_stem(struct cx *cx, const struct op *op)
+{
+    const struct value *q = op->inputs[CACHED_QUERIES], *k = op->inputs[CACHED_KEYS];
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text, op->label);
+    name_dims(cx, &text, q->ndim, q->dims);
+    text_add(&text, "_over_");
+    name_dim(cx, &text, k->dims[0]);
+    return text.data;
+}
+
+/* What a score is multiplied with, and what bounds it. */
+static void holes_score(struct draft *draft, const struct op *op)
+{
+    const bool capped = op->cached.softcap > 0;
+    const enum dtype dtype = draft->kernel->computed;
+
+    hole_int(draft, "T_capped", capped);
+    hole_number(draft, "T_scale", dtype, capped ? op->cached.scale / op->cached.softcap : op->cached.scale);
+    if (capped)
+        hole_number(draft, "T_cap", dtype, op->cached.softcap);
+}
+
+static const char *cached_attention_comment(struct cx *cx, const struct op *op)
+{
+    const struct value *q = op->inputs[CACHED_QUERIES], *k = op->inputs[CACHED_KEYS],
+                       *v = op->inputs[CACHED_VALUES], *y = op->outputs[0];
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "y %s = softmax(s) . v %s, s = %.9g * q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
+                shape_text(&cx->arena, v->ndim, v->dims), op->cached.scale,
+                shape_text(&cx->arena, q->ndim, q->dims), shape_text(&cx->arena, k->ndim, k->dims));
+    if (op->cached.softcap > 0)
+        text_printf(&text, ";\n * s is then %.9g * tanh(s / %.9g)", op->cached.softcap, op->cached.softcap);
+    if (op->input_count > CACHED_BIAS)
+        text_add(&text, ";\n * bias is added, by how far back a key lies");
+    text_add(&text, ";\n * over what is kept of each row's sequence, up to its position");
+    if (op->cached.window)
+        text_printf(&text, ", the last %lld", (long long)op->cached.window);
+    return text.data;
+}
+
+static void holes_cached_attention(struct draft *draft)
+{
+    static const char *const names[] = {"sequence", "position", "pages"};
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *q = op->inputs[CACHED_QUERIES], *k = op->inputs[CACHED_KEYS],
+                       *v = op->inputs[CACHED_VALUES], *pages = op->inputs[CACHED_PAGES];
+    const struct value *bias = op->input_count > CACHED_BIAS ? op->inputs[CACHED_BIAS] : NULL;
+
+    add_parameter(draft, element_of(draft, q->dtype), false, "q");
+    add_parameter(draft, element_of(draft, k->dtype), false, "k");
+    add_parameter(draft, element_of(draft, v->dtype), false, "v");
+    for (int i = 0; i < COUNT(names); i++)
+        add_parameter(draft, element_of(draft, DTYPE_INT64), false, names[i]);
+    add_parameter(draft, element_of(draft, q->dtype), false, "bias");
+    add_scratch(draft, "s");
+    guard_reads(draft);
+    hole_dim(draft, "T_m", q->dims[0]);
+    hole_dim(draft, "T_heads", q->dims[1]);
+    hole_dim(draft, "T_groups", k->dims[1]);
+    hole_dim(draft, "T_d", q->dims[2]);
+    hole_dim(draft, "T_c", v->dims[2]);
+    hole_dim(draft, "T_qm", q->strides[0]);
+    hole_dim(draft, "T_qh", q->strides[1]);
+    hole_dim(draft, "T_per", pages->dims[1]);
+    hole_dim(draft, "T_page", dim_const(&cx->arena, op->cached.page));
+    hole_dim(draft, "T_room", dim_const(&cx->arena, cached_attention_room(op)));
+    hole_int(draft, "T_windowed", op->cached.window > 0);
+    if (op->cached.window)
+        hole_dim(draft, "T_window", dim_const(&cx->arena, op->cached.window));
+    hole_int(draft, "T_bias", bias != NULL);
+    if (bias)
+        hole_dim(draft, "T_n", bias->dims[1]);
+    hole_int(draft, "T_vector_math", draft->kernel->computed == DTYPE_FLOAT32);
+    holes_score(draft, op);
+    draft->kernel->comment = cached_attention_comment(cx, op);
+}
+
+static void cached_attention_operands(struct making *making, struct kernel_call *call)
+{
+    const struct op *op = making->step->op;
+
+    for (int i = 0; i < CACHED_BIAS; i++)
+        add_value(making, call, op->inputs[i]);
+    if (op->input_count > CACHED_BIAS)
+        add_value(making, call, op->inputs[CACHED_BIAS]);
+    else
+        add_null(making, call);
+}
+
+const struct kernel_row cached_attention_kernels = {.stem = cached_attention_stem,
+                                                    .make = make_template,
+                                                    .holes = holes_cached_attention,
+                                                    .operands = cached_attention_operands,
+                                                    .own_inputs = CACHED_BIAS + 1};

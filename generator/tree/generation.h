@@ -1,0 +1,27 @@
+/* generation.h - what `generation:` means for a tree, as data: how many tokens are kept, in what pages, and which tokens end a
+ * text. module/generation.c makes it. */
+#ifndef MODC_TREE_GENERATION_H
+#define MODC_TREE_GENERATION_H
+
+#include <stdint.h>
+
+struct spec_generation;
+
+struct generation {
+    const struct spec_generation *spec;
+    int64_t context;   /* tokens of a sequence */
+    int64_t sequences; /* that are held at a time */
+    int64_t page;      /* tokens of a page */
+    int64_t per;       /* pages of a sequence */
+    int64_t *eos;
+    int eos_count;
+    int64_t pad; /* -1: none */
+};
+
+/* Pages of all sequences together. */
+static inline int64_t generation_pages(const struct generation *generation)
+{
+    return generation->sequences * generation->per;
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* y (T_m, T_heads, T_c): each row attends to what is kept of its sequence, up to its own position (note [cached attention] in
+ * generator/ops/ops.h).
+ *
+ * Neighbours of one sequence at neighbouring positions are a band: their queries of one group of heads meet its keys together, page by
+ * page. Their scores stand in s, T_room of them for each query: first as dot products, then as weights that sum up to 1, 0 where a
+ * query does not see the key; last they weigh the values. Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie
+ * together, T_groups of them. T_windowed: a row sees the last T_window positions alone. T_capped: scores are T_cap * tanh(T_scale * x).
+ * T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_vector_math: there is a vector exp for the type. Fits: always. */
+enum { T_NAME_rows = 4 }; /* of a band, at most */
+
+/* s (queries, count), rows T_room apart, = q . k, of queries ldq apart; how many they are is a constant of the call. */
+MODC_INLINE void T_NAME_dots(T_real *restrict s, const T_of_q *restrict q, const int ldq,
+                             const T_of_k *restrict k, const int queries, const int count T_ARGS)
+{
+    enum { keys = 4 };
+    const int whole = T_d / T_LANES * T_LANES, step = T_groups * T_d;
+
+    for (int at = 0; at < count; at += keys) {
+        const int some = modc_min(count - at, keys); /* what is missing is computed for the last one, and not kept */
+        const T_of_k *const of[keys] = {k + at * step, k + (at + modc_min(1, some - 1)) * step,
+                                        k + (at + modc_min(2, some - 1)) * step, k + (at + some - 1) * step};
+        T_vec sum[4 * keys];
+
+        MODC_UNROLL
+        for (int i = 0; i < queries * keys; i++)
+            sum[i] = T_V(set)(0);
+        MODC_ROLL
+        for (int e = 0; e < whole; e += T_LANES) {
+            T_vec a[4];
+
+            MODC_UNROLL
+            for (int i = 0; i < queries; i++)
+                a[i] = T_OF(q, load)(q + i * ldq + e);
+            MODC_UNROLL
+            for (int j = 0; j < keys; j++) {
+                const T_vec b = T_OF(k, load)(of[j] + e);
+
+                MODC_UNROLL
+                for (int i = 0; i < queries; i++)
+                    sum[i * keys + j] += a[i] * b;
+            }
+        }
+        if (whole < T_d) {
+            MODC_UNROLL
+            for (int i = 0; i < queries * keys; i++)
+                sum[i] += T_OF(q, load_part)(q + i / keys * ldq + whole, T_d - whole) *
+                          T_OF(k, load_part)(of[i % keys] + whole, T_d - whole);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < queries; i++) {
+            T_real total[keys];
+
+            T_V(sums)(sum + i * keys, total, keys);
+            for (int j = 0; j < some; j++)
+                s[i * T_room + at + j] = total[j];
+        }
+    }
+}
+
+/* s: scores of `count` keys, of which those from `low` to `high` - 1 are seen; the last of these is the query's own. */
+MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias, const int low, const int high,
+                              const int count T_ARGS)
+{
+    T_real most = -T_V(inf)(), sum = 0, last;
+
+    for (int j = low; j < high; j++) {
+        T_real score = s[j] * T_scale;
+
+#if T_capped
+        score = T_cap * T_S(tanh)(score);
+#endif
+#if T_bias
+        score += T_GET(bias, bias[modc_min(high - 1 - j, T_n - 1)]);
+#endif
+        s[j] = score;
+        most = T_S(max)(most, score);
+    }
+#if T_vector_math
+    const int full = low + (high - low) / T_LANES * T_LANES;
+    T_vec total = T_V(set)(0);
+
+    for (int j = low; j < full; j += T_LANES) {
+        const T_vec e = T_V(exp_negative)(T_V(load)(s + j) - most);
+
+        T_V(store)(s + j, e);
+        total += e;
+    }
+    sum = T_V(sum)(total);
+    for (int j = full; j < high; j++) {
+        s[j] = T_S(exp)(s[j] - most);
+        sum += s[j];
+    }
+#else
+    for (int j = low; j < high; j++) {
+        s[j] = T_S(exp)(s[j] - most);
+        sum += s[j];
+    }
+#endif
+    last = 1 / sum;
+    for (int j = low; j < high; j++)
+        s[j] *= last;
+    for (int j = 0; j < low; j++)
+        s[j] = 0;
+    for (int j = high; j < count; j++)
+        s[j] = 0;
+}
+
+/* Rows of y, ldy apart, += s (queries, count) . v; how many they are is a constant of the call. */
+MODC_INLINE void T_NAME_mean(T_of_y *restrict y, const int ldy, const T_real *restrict s,
+                             const T_of_v *restrict v, const int queries, const int count T_ARGS)
+{
+    const int step = T_groups * T_c;
+
+    for (int c = 0; c < T_c; c += T_LANES) {
+        const int some = modc_min(T_c - c, T_LANES);
+        T_vec sum[4];
+
+        MODC_UNROLL
+        for (int i = 0; i < queries; i++)
+            sum[i] = T_OF(y, load_part)(y + i * ldy + c, some);
+        if (some == T_LANES) {
+            MODC_ROLL
+            for (int j = 0; j < count; j++) {
+                const T_vec value = T_OF(v, load)(v + j * step + c);
+
+                MODC_UNROLL
+                for (int i = 0; i < queries; i++)
+                    sum[i] += s[i * T_room + j] * value;
+            }
+        } else {
+            MODC_ROLL
+            for (int j = 0; j < count; j++) {
+                const T_vec value = T_OF(v, load_part)(v + j * step + c, some);
+
+                MODC_UNROLL
+                for (int i = 0; i < queries; i++)
+                    sum[i] += s[i * T_room + j] * value;
+            }
+        }
+        MODC_UNROLL
+        for (int i = 0; i < queries; i++)
+            T_OF(y, store_part)(y + i * ldy + c, sum[i], some);
+    }
+}
+
+T_COMMENT
+MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of_k *restrict k,
+                        const T_of_v *restrict v, const int64_t *restrict sequence,
+                        const int64_t *restrict position, const int64_t *restrict pages,
+                        const T_of_bias *restrict bias, T_real *restrict s T_ARGS)
+{
+    const int share = T_heads / T_groups; /* query heads of a group */
+    int rows;
+
+#if T_by_rows
+    s += slice * T_scratch;
+#endif
+    for (int row = 0; row < T_m; row += rows) {
+        const int64_t *const table = pages + sequence[row] * T_per;
+        const int first = (int)position[row];
+
+        rows = 1;
+        while (rows < T_NAME_rows && row + rows < T_m && sequence[row + rows] == sequence[row] &&
+               position[row + rows] == first + rows)
+            rows++;
+
+        const int low = T_IF(T_windowed, modc_max(first - T_window + 1, 0), 0), end = first + rows;
+
+        for (int g = T_IF(T_by_rows, modc_share(T_groups, slice, T_slices), 0);
+             g < T_IF(T_by_rows, modc_share(T_groups, slice + 1, T_slices), T_groups); g++) {
+            int next;
+
+            for (int at = low; at < end; at = next) {
+                const int in = at % T_page;
+                const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
+                const T_of_k *const keys = k + (slot * T_groups + g) * T_d;
+
+                next = modc_min(at - in + T_page, end);
+                if (share == 1 && rows == T_NAME_rows) {
+                    T_NAME_dots(s + at - low, q + row * T_qm + g * T_qh, T_qm, keys, T_NAME_rows, next - at T_PASS);
+                    continue;
+                }
+                for (int r = 0; r < rows; r++) {
+                    const T_of_q *const query = q + (row + r) * T_qm + g * share * T_qh;
+                    T_real *const score = s + r * share * T_room + at - low;
+                    int h = 0;
+
+                    for (; h <= share - 4; h += 4)
+                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 4, next - at T_PASS);
+                    for (; h <= share - 2; h += 2)
+                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 2, next - at T_PASS);
+                    for (; h < share; h++)
+                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 1, next - at T_PASS);
+                }
+            }
+            for (int r = 0; r < rows; r++) {
+                const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
+
+                for (int h = 0; h < share; h++)
+                    T_NAME_weigh(s + (r * share + h) * T_room,
+                                 T_IF(T_bias, bias + (g * share + h) * T_n, bias), from - low, first + r + 1 - low,
+                                 end - low T_PASS);
+                for (int c = 0; c < share * T_c; c++)
+                    y[((row + r) * T_heads + g * share) * T_c + c] = 0;
+            }
+            for (int at = low; at < end; at = next) {
+                const int in = at % T_page;
+                const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
+                const T_of_v *const values = v + (slot * T_groups + g) * T_c;
+
+                next = modc_min(at - in + T_page, end);
+                if (share == 1 && rows == T_NAME_rows) {
+                    T_NAME_mean(y + (row * T_heads + g) * T_c, T_heads * T_c, s + at - low, values, T_NAME_rows,
+                                next - at T_PASS);
+                    continue;
+                }
+                for (int r = 0; r < rows; r++) {
+                    T_of_y *const out = y + ((row + r) * T_heads + g * share) * T_c;
+                    const T_real *const weight = s + r * share * T_room + at - low;
+                    int h = 0;
+
+                    for (; h <= share - 4; h += 4)
+                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 4, next - at T_PASS);
+                    for (; h <= share - 2; h += 2)
+                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 2, next - at T_PASS);
+                    for (; h < share; h++)
+                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 1, next - at T_PASS);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+"""What `generation:` means, in PyTorch: the inputs that say whose tokens the rows of a call are, and attention over what is kept of
+their sequences. Plain definitions, row by row: what modc computes in pages and bands has to equal them.
+"""
+import torch
+
+INPUTS = ("position", "sequence", "pages", "logit_rows")
+
+
+class Rows:
+    """Of a spec with `generation:`. Caches live as long as the model that was built; call() begins each of its calls."""
+
+    def __init__(self, section, evaluate, rows):
+        self.context = evaluate(section["context"])
+        self.sequences = evaluate(section.get("sequences", "1"))
+        usual = min(64, self.context) if "sequences" in section else self.context
+        self.page = evaluate(section["page"]) if "page" in section else usual
+        self.per = -(-self.context // self.page)
+        self.shapes = {"position": f"[{rows}]", "sequence": f"[{rows}]", "pages": f"[{self.sequences}, {self.per}]",
+                       "logit_rows": "[logits]"}
+        self.reset()
+
+    def reset(self):
+        self.caches = []
+
+    def call(self, inputs):
+        self.now = {name: inputs[name] for name in INPUTS if name in inputs}
+        self.site = 0
+
+    def names(self):
+        return {"position": self.now.get("position"), "sequence": self.now.get("sequence"),
+                "cached_attention": self.cached_attention, "last": self.last}
+
+    def last(self, x):
+        return x[self.now["logit_rows"]]
+
+    def slots(self, sequence, count):
+        """The rows of a cache that hold the first tokens of a sequence."""
+        at = torch.arange(count)
+        return self.now["pages"][sequence, at // self.page] * self.page + at % self.page
+
+    def cache(self, rows, *like):
+        """The tensors of this place of the model: rows of the shapes of `like`."""
+        if self.site == len(self.caches):
+            self.caches.append([torch.zeros(rows, *x.shape[1:], dtype=x.dtype) for x in like])
+        self.site += 1
+        return self.caches[self.site - 1]
+
+    def cached_attention(self, q, k, v, scale=None, window=None, softcap=None, bias=None):
+        keys, values = self.cache(self.sequences * self.per * self.page, k, v)
+        position, sequence = self.now["position"].tolist(), self.now["sequence"].tolist()
+        share = q.shape[1] // k.shape[1]
+        scale = q.shape[2] ** -0.5 if scale is None else scale
+        rows = []
+        for r, (p, s) in enumerate(zip(position, sequence)):
+            at = self.slots(s, p + 1)[p]
+            keys[at], values[at] = k[r].detach(), v[r].detach()
+        for r, (p, s) in enumerate(zip(position, sequence)):
+            slots = self.slots(s, p + 1)
+            seen = torch.arange(p + 1)
+            seen = seen[seen > p - window] if window is not None else seen
+            of = keys[slots[seen]].repeat_interleave(share, 1)  # (seen, heads, d)
+            scores = torch.einsum("hd,thd->ht", q[r], of) * scale
+            if softcap is not None:
+                scores = softcap * torch.tanh(scores / softcap)
+            if bias is not None:
+                scores = scores + bias[:, (p - seen).clamp(max=bias.shape[1] - 1)]
+            rows.append(torch.einsum("ht,thd->hd", scores.softmax(-1), values[slots[seen]].repeat_interleave(share, 1)))
+        return torch.stack(rows) if rows else q.new_zeros(0, q.shape[1], v.shape[2])

@@ -10,6 +10,7 @@ lookup.txt:     n-gram size | count | max_length | EOS | ids | tokens that are p
 The logits of beams.txt are `logits_of` below, which tests/unit/test_beams.c has in C. Cases whose result depends on rounding
 (float64 makes something else of it) are left out.
 """
+import itertools
 import os
 import pathlib
 import random
@@ -221,7 +222,9 @@ def write_processors():
     for name in names:
         add(lambda: [name], 8)
     add(lambda: draw.sample(names, draw.randint(2, 5)), 90)
-    add(lambda: draw.sample(SAMPLING, draw.randint(2, 5)), 60)
+    for pair in itertools.combinations(SAMPLING, 2): # whose order matters
+        add(lambda: pair, 3)
+    add(lambda: draw.sample(SAMPLING, draw.randint(3, 5)), 30)
     add(lambda: draw.sample(names, draw.randint(6, 12)), 50)
     write("processors.txt", lines)
 
@@ -244,7 +247,7 @@ def generated(options, vocabulary, seed, prompt):
 
 
 def beam_options(draw, vocabulary):
-    options = {"num_beams": draw.choice([1, 2, 3, 4, 5]), "max_new_tokens": draw.choice([1, 4, 8, 12])}
+    options = {"num_beams": draw.choice([1, 2, 3, 4, 5]), "max_new_tokens": draw.choice([1, 4, 8, 12, 16])}
     if draw.random() < 0.8:
         options["eos_token_id"] = sorted(draw.sample(range(vocabulary), draw.choice([1, 1, 2, 3])))
     if options["num_beams"] > 1:
@@ -254,12 +257,17 @@ def beam_options(draw, vocabulary):
     made = makers(draw, vocabulary, [])
     for name in draw.sample([n for n in made if n not in SAMPLING and n not in OF_EOS], draw.choice([0, 0, 1, 2])):
         options[name] = made[name]()
+    if "eos_token_id" in options and draw.random() < 0.6: # or a search hardly ends before the length does
+        bias = draw.choice([1.5, 3.0, 5.0])
+        options["sequence_bias"] = [[[eos], bias] for eos in options["eos_token_id"]]
     if "eos_token_id" in options and draw.random() < 0.3:
         options["min_new_tokens"] = min(3, options["max_new_tokens"])
     for name in ("forced_bos_token_id", "remove_invalid_values"): # of which equal scores come
         options.pop(name, None)
-    if set(options.get("forced_eos_token_id", [])) & set(options.get("suppress_tokens", [])):
-        del options["suppress_tokens"]
+    if "forced_eos_token_id" in options: # of two, which are equal, it is nobody's promise which is the best
+        del options["forced_eos_token_id"][1:]
+        if set(options["forced_eos_token_id"]) <= set(options.get("suppress_tokens", [])):
+            del options["suppress_tokens"]
     return options
 
 
@@ -268,6 +276,8 @@ def write_beams():
     while len(lines) < 240:
         vocabulary, seed = draw.choice([13, 20, 40]), draw.randrange(10000)
         options, prompt = beam_options(draw, vocabulary), some_ids(draw, vocabulary, 1, 5)
+        if options.get("no_repeat_ngram_size") == 1 and vocabulary < len(prompt) + options["max_new_tokens"]:
+            continue # at last no token is left, and transformers takes the first
         results = generated(options, vocabulary, seed, prompt)
         if any(score is not None and score < -1e8 for score, _ in results):
             continue # fewer candidates than beams: which of the equal rest is taken is nobody's promise

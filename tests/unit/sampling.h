@@ -18,7 +18,7 @@ struct case_line {
 };
 
 /* The next line that is a case, cut at its bars; spaces around fields are gone. */
-static bool read_case(FILE *file, struct case_line *c)
+static inline bool read_case(FILE *file, struct case_line *c)
 {
     do {
         if (!fgets(c->text, sizeof c->text, file))
@@ -41,7 +41,7 @@ static bool read_case(FILE *file, struct case_line *c)
     return true;
 }
 
-static int read_ids(const char *at, int64_t *ids)
+static inline int read_ids(const char *at, int64_t *ids)
 {
     int count = 0;
 
@@ -51,7 +51,7 @@ static int read_ids(const char *at, int64_t *ids)
 }
 
 /* Numbers with spaces between them; - is -infinity. */
-static int read_scores(const char *at, float *scores)
+static inline int read_scores(const char *at, float *scores)
 {
     int count = 0;
 
@@ -71,8 +71,8 @@ static int read_scores(const char *at, float *scores)
 }
 
 /* Of a list with ; between, over the defaults: with lists in `memory`. False: one of them is wrong, as `message` says. */
-static bool read_options(char *at, struct modc_generation_options *options, struct modc_option_memory *memory,
-                         char *message, size_t room)
+static inline bool read_options(char *at, struct modc_generation_options *options,
+                                struct modc_option_memory *memory, char *message, size_t room)
 {
     modc_generation_defaults(options);
     while (*at) {

@@ -92,7 +92,8 @@ enum modc_status {
     MODC_UNSUPPORTED, /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
     MODC_BUSY, /* a hook calls with the context whose call it runs in: it needs one of its own; or a stream
                          is not at its end */
-    MODC_GPU   /* a call of the GPU's runtime failed, or it did not start a kernel: modc_device_failed */
+    MODC_GPU,  /* a call of the GPU's runtime failed, or it did not start a kernel: modc_device_failed */
+    MODC_FULL  /* no sequence, or no page of the cache, is free */
 };
 
 const char *modc_status_text(enum modc_status status);
@@ -229,6 +230,7 @@ struct modc_params;
 struct modc_context;
 struct modc_training;
 struct modc_rollout_table;
+struct modc_generation;
 struct modc_extern_row;
 struct modc_device;
 
@@ -400,6 +402,7 @@ struct modc_model {
     enum modc_status (*train_step)(struct modc_training *training, const int *sizes,
                                    const void *const *inputs, void *loss);
     const struct modc_rollout_table *rollout; /* modc_rollout.h; NULL: none */
+    const struct modc_generation *generation; /* modc_generation.h; NULL: none */
     /* What calls require of sizes, as the spec says it, and the first of these that `sizes` do not meet (-1: none); NULL. */
     const char *const *requirements;
     int (*unmet)(const int *sizes);

@@ -31,6 +31,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
         [MODC_BUSY] = "a hook uses the context whose call it runs in, or a stream is not at its end",
         [MODC_GPU] = "the GPU, or what calls it, failed",
+        [MODC_FULL] = "no sequence, or no page of the cache, is free",
     };
 
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";

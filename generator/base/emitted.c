@@ -163,26 +163,28 @@ const char *emitted_size(struct cx *cx, const char *name)
 
 const char *const emitted_functions[] = {
     "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "decode_text",
-    "decoder_init", "destroy", "device", "download", "encode_text", "eval", "get", "get_gradient", "init",
-    "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters", "pack", "pack_all",
-    "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset", "reset_state",
-    "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_extern", "set_grad_enabled",
-    "set_isa", "set_threads", "token_id", "token_text", "tokenizer", "train", "training_load_bytes",
-    "training_save_bytes", "unpack", "weights",
+    "decoder_init", "destroy", "device", "download", "encode_text", "eval", "generation", "generator_init",
+    "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
+    "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
+    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_extern",
+    "set_grad_enabled", "set_isa", "set_threads", "token_id", "token_text", "tokenizer", "train",
+    "training_load_bytes", "training_save_bytes", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
     "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",
-    "named_modules", "parameters", "register_full_backward_hook", "register_full_backward_pre_hook",
-    "requires_grad_", "rollout", "rollout_bind", "rollout_table", "set_stream", "share", "state_dict", "step",
-    "sync", "to", "train_step", "training", "training_init", "training_load", "training_save", "window_flush",
-    "window_init", "window_push", "window_ready", "window_set", "zero_grad", NULL};
+    "named_modules", "options", "parameters", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "requires_grad_", "rollout", "rollout_bind", "rollout_table",
+    "set_stream", "share", "state_dict", "step", "sync", "to", "train_step", "training", "training_init",
+    "training_load", "training_save", "window_flush", "window_init", "window_push", "window_ready",
+    "window_set", "zero_grad", NULL};
 
 const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES",          "PACKED_BYTES",
                                          "EMBEDDED_BYTES", "GRADIENT_BYTES",       "STATE_BYTES",
                                          "ROLLOUT_BYTES",  "WINDOW_BYTES",         "GRADIENTS",
                                          "SCHEMA",         "TOKENIZER_VOCABULARY", "TOKENIZER_BOS",
                                          "TOKENIZER_EOS",  "TOKENIZER_PAD",        "TOKENIZER_UNK",
-                                         "TOKENIZER_TEXT", "TOKENIZER_BYTES",      NULL};
+                                         "TOKENIZER_TEXT", "TOKENIZER_BYTES",      "CONTEXT",
+                                         "SEQUENCES",      "GENERATOR_BYTES",      NULL};
 
 const char *const emitted_endings[] = {"_eval",
                                        "_train",

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "emit/bundle.h"
 #include "emit/dispatch.h"
+#include "emit/emit_generation.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_room.h"
 #include "emit/emit_tokenizer.h"
@@ -285,6 +286,8 @@ static const char *source_text(struct emit *e)
                             (struct rollout_names){e->m, e->M, gammas_name(e, e->tree->rollout)},
                             e->tree->rollout);
     print_tables(e, &parts.tables);
+    if (program_generates(e->plan->program))
+        emit_generation_source(e, &parts.tables);
     if (has_optimizer(e)) {
         text_add(&parts.tables, "\n");
         emit_training_tables(e->cx, &parts.tables, e->plan);

@@ -281,6 +281,8 @@ static void print_model_abilities(struct emit *e, struct text *out)
         text_printf(out, "    .device = &modc_%s_device,\n", e->plan->backend->name);
     if (e->tree->rollout)
         text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
+    if (program_generates(e->plan->program))
+        text_printf(out, "    .generation = &%s_generation,\n", e->m);
 }
 
 void print_tables(struct emit *e, struct text *out)

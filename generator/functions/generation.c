@@ -77,8 +77,7 @@ static bool fit_together(struct eval *eval, const struct ev *args, struct loc lo
         diag_error(eval->cx, loc, "cached_attention: k and v have the same heads, found %s and %s",
                    shape_text(arena, k->ndim, k->dims), shape_text(arena, v->ndim, v->dims));
     else if (!dim_divides(arena, q->dims[1], k->dims[1], &share))
-        diag_error(eval->cx, loc,
-                   "cached_attention: the heads of k and v divide those of q, found %s and %s",
+        diag_error(eval->cx, loc, "cached_attention: the heads of k and v divide those of q, found %s and %s",
                    dim_text(arena, k->dims[1]), dim_text(arena, q->dims[1]));
     else if (!dim_equal(q->dims[2], k->dims[2]))
         diag_error(eval->cx, loc, "cached_attention: q and k have one width, found %s and %s",
@@ -93,7 +92,8 @@ static bool read_settings(struct eval *eval, const struct ev *args, struct op *o
 {
     int64_t width;
 
-    op->cached.scale = dim_is_const(args[0].tensor->dims[2], &width) && width > 0 ? 1 / sqrt((double)width) : 1;
+    op->cached.scale = dim_is_const(args[0].tensor->dims[2], &width) && width > 0 ? 1 / sqrt((double)width)
+                                                                                  : 1;
     if (args[3].kind != EV_NONE && !ev_get_number(&args[3], &op->cached.scale)) {
         diag_error(eval->cx, args[3].loc, "cached_attention: scale is a number, found %s",
                    ev_text(eval, &args[3]));
@@ -104,7 +104,8 @@ static bool read_settings(struct eval *eval, const struct ev *args, struct op *o
                    ev_text(eval, &args[4]));
         return false;
     }
-    if (args[5].kind != EV_NONE && (!ev_get_number(&args[5], &op->cached.softcap) || !(op->cached.softcap > 0))) {
+    if (args[5].kind != EV_NONE &&
+        (!ev_get_number(&args[5], &op->cached.softcap) || !(op->cached.softcap > 0))) {
         diag_error(eval->cx, args[5].loc, "cached_attention: softcap is a number above 0, found %s",
                    ev_text(eval, &args[5]));
         return false;
@@ -119,7 +120,8 @@ static bool fits_bias(struct eval *eval, const struct ev *bias, const struct val
 
     if (!need_tensor(eval, "cached_attention", bias))
         return false;
-    if (x->ndim == 2 && x->dtype == q->dtype && dim_equal(x->dims[0], q->dims[1]) && dim_lower(x->dims[1]) > 0)
+    if (x->ndim == 2 && x->dtype == q->dtype && dim_equal(x->dims[0], q->dims[1]) &&
+        dim_lower(x->dims[1]) > 0)
         return true;
     diag_error(eval->cx, bias->loc,
                "cached_attention: bias is (heads, n), by how far back a key lies, of q's type: found %s %s",
@@ -151,13 +153,16 @@ static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int cou
     (void)count;
 
     if (!need_rows(eval, "cached_attention", loc) || !need_heads(eval, "q", &args[0]) ||
-        !need_heads(eval, "k", &args[1]) || !need_heads(eval, "v", &args[2]) || !fit_together(eval, args, loc))
+        !need_heads(eval, "k", &args[1]) || !need_heads(eval, "v", &args[2]) ||
+        !fit_together(eval, args, loc))
         return BAD;
     if (args[6].kind != EV_NONE && !fits_bias(eval, &args[6], args[0].tensor))
         return BAD;
     if (eval->graph->saves) {
         diag_error(eval->cx, loc, "cached_attention has no gradient: what it reads was kept by other calls");
-        diag_hint(eval->cx, "train the model in a spec of its own, with scaled_dot_product_attention(q, k, v, is_causal=True)");
+        diag_hint(
+            eval->cx,
+            "train the model in a spec of its own, with scaled_dot_product_attention(q, k, v, is_causal=True)");
         return BAD;
     }
     if (!eval->cache(eval, loc, generation_pages(generation) * generation->page, what,

@@ -302,6 +302,23 @@ void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int 
     graph->op_count = count;
 }
 
+bool program_generates(const struct program *program)
+{
+    const struct entry *forward = program->entry_count > 0 ? &program->entries[0] : NULL;
+    const struct graph *graph = forward ? forward->graphs[0][0] : NULL;
+    const struct value *token, *logits;
+
+    if (!program->tree->generation || !graph || strcmp(forward->name, "forward") != 0 ||
+        !graph->rows[ROW_LOGITS] || graph->input_count != 1 + ROW_SLOT || graph->result_count != 1)
+        return false;
+    token = graph->inputs[0];
+    logits = graph->outputs[0];
+    return token->dtype == DTYPE_INT64 && token->ndim == 1 && logits->ndim == 2 &&
+           (logits->dtype == DTYPE_FLOAT32 || logits->dtype == DTYPE_FLOAT64) &&
+           dim_is_const(logits->dims[1], NULL) && dim_upper(logits->dims[1]) > 0 &&
+           dim_equal(logits->dims[0], graph->rows[ROW_LOGITS]->dims[0]);
+}
+
 bool region_has_slot(const struct region *region, const struct module_tensor *tensor)
 {
     for (int i = 0; region && i < region->slot_count; i++)

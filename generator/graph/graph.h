@@ -193,6 +193,10 @@ const char *graph_check(const struct graph *graph, bool types);
  * is not the `last` of all is looked at in builds for finding faults alone. */
 void program_verify(struct program *program, const char *after, bool last);
 
+/* Of a model with `generation:`: whether forward takes one token a row, and gives the logits alone, (logits, n), so that the runtime
+ * can write by it. */
+bool program_generates(const struct program *program);
+
 void graph_dump(struct text *text, const struct graph *graph, bool json);
 void program_dump(struct text *text, const struct program *program, bool json);
 

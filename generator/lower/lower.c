@@ -606,6 +606,13 @@ struct program *lower_program(struct cx *cx, struct module_tree *tree)
     if (diag_errors(cx) == 0) {
         if (program->entry_count > 0)
             check_sizes(program);
+        if (tree->generation && program->entry_count > 0 && !program_generates(program)) {
+            diag_warning(
+                cx, tree->spec->generation->loc,
+                "forward is no function from one int64 token a row to logits, (logits, n): the model gets no generator");
+            diag_hint(cx,
+                      "take one input beside those of 'generation:', and return the logits of last(x) alone");
+        }
         warn_unused(cx, tree);
     }
     return program;

@@ -8,11 +8,8 @@
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 static const char *const names[ROW_VALUE_COUNT] = {
-    [ROW_POSITION] = "position",
-    [ROW_SEQUENCE] = "sequence",
-    [ROW_PAGES] = "pages",
-    [ROW_LOGITS] = "logit_rows",
-    [ROW_SLOT] = "slot",
+    [ROW_POSITION] = "position", [ROW_SEQUENCE] = "sequence", [ROW_PAGES] = "pages",
+    [ROW_LOGITS] = "logit_rows", [ROW_SLOT] = "slot",
 };
 
 /* Every element is in [0, extent), or the call ends. */
@@ -35,17 +32,19 @@ static struct value *find_slots(struct eval *eval, struct loc loc, const struct 
     at = eval_text(eval, &scope,
                    generation->per == 1
                        ? "sequence"
-                       : arena_format(arena, "sequence * %lld + position // %lld",
-                                      (long long)generation->per, (long long)generation->page));
+                       : arena_format(arena, "sequence * %lld + position // %lld", (long long)generation->per,
+                                      (long long)generation->page));
     if (at.kind != EV_TENSOR)
         return NULL;
     scope_bind(eval, &scope, "page",
                ev_tensor(loc, build_gather_inside(eval, loc, "page",
                                                   build_reshape(eval, loc, rows[ROW_PAGES], 1, flat), 0,
                                                   at.tensor, false)));
-    slot = eval_text(eval, &scope,
-                     arena_format(arena, generation->per == 1 ? "page * %lld + position" : "page * %lld + position %% %lld",
-                                  (long long)generation->page, (long long)generation->page));
+    slot = eval_text(
+        eval, &scope,
+        arena_format(arena,
+                     generation->per == 1 ? "page * %lld + position" : "page * %lld + position %% %lld",
+                     (long long)generation->page, (long long)generation->page));
     if (slot.kind == EV_TENSOR)
         slot.tensor->name = names[ROW_SLOT];
     return slot.kind == EV_TENSOR ? slot.tensor : NULL;
@@ -227,7 +226,8 @@ bool lower_cache(struct eval *eval, struct loc loc, int64_t rows, const char *co
             out[i] = module_add_cache(eval->cx, lower->tree, module, name, like[i], rows, loc);
         if (out[i] && is_alike(out[i], like[i], rows))
             continue;
-        diag_error(eval->cx, loc, "what is kept here of a row, %s of shape %s, has another shape in other calls of '%s'",
+        diag_error(eval->cx, loc,
+                   "what is kept here of a row, %s of shape %s, has another shape in other calls of '%s'",
                    what[i], shape_text(arena, like[i]->ndim, like[i]->dims),
                    module->path[0] ? module->path : eval->graph->program->tree->name);
         return false;

@@ -1,7 +1,9 @@
 /* generation.c - reads `generation:`. Apart from spec.c, because its values want the model's constants. */
 #include "module/generation.h"
 
+#include "base/text.h"
 #include "eval/eval.h"
+#include "modc_sampling.h"
 
 struct reader {
     struct cx *cx;
@@ -52,6 +54,67 @@ static void read_ids(struct reader *r, const struct expr *expr, struct generatio
     }
 }
 
+/* As modc_generation_set takes it: "0.8", "true", "1, 2". NULL after an error. */
+static const char *value_text(struct reader *r, const struct spec_option *option, const struct ev *value)
+{
+    struct arena *arena = &r->cx->arena;
+    struct text text = text_new(arena);
+    double number;
+    bool flag;
+
+    if (value->kind == EV_STRING)
+        return value->text;
+    if (ev_get_bool(value, &flag) && value->kind == EV_BOOL)
+        return flag ? "true" : "false";
+    if (ev_get_number(value, &number)) {
+        text_double(&text, number);
+        return value->kind == EV_INT ? arena_format(arena, "%lld", (long long)number) : text.data;
+    }
+    for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++) {
+        if (!ev_get_number(&value->items[i], &number) || value->items[i].kind != EV_INT)
+            break;
+        text_printf(&text, "%s%lld", i ? ", " : "", (long long)number);
+        if (i + 1 == value->count)
+            return text.data;
+    }
+    if (value->kind != EV_BAD)
+        diag_error(r->cx, option->value->loc,
+                   "an option is a number, true or false, a text or a list of ids, found %s",
+                   ev_text(&r->eval, value));
+    r->fine = false;
+    return NULL;
+}
+
+/* Each is said to be wrong where it stands; together they are checked by what the runtime checks. */
+static void read_defaults(struct reader *r, struct generation *generation)
+{
+    enum { LISTS = 32 }; /* as many as a generator has room for */
+    const struct spec_generation *spec = generation->spec;
+    struct modc_generation_options options;
+    int64_t lists[LISTS];
+    struct modc_option_memory memory = {lists, sizeof lists, 0};
+    char message[200];
+
+    modc_generation_defaults(&options);
+    for (int i = 0; i < spec->default_count; i++) {
+        const struct spec_option *option = &spec->defaults[i];
+        struct ev value = eval_expr(&r->eval, r->scope, option->value);
+        struct generation_default own = {option->name, value_text(r, option, &value)};
+
+        if (!own.value)
+            continue;
+        if (modc_generation_set(&options, own.name, own.value, &memory, message, sizeof message) != MODC_OK) {
+            diag_error(r->cx, option->loc, "%s", message);
+            r->fine = false;
+        }
+        ARENA_PUSH(&r->cx->arena, generation->defaults, generation->default_count, own);
+    }
+    if (r->fine && modc_generation_check(&options, 0, message, sizeof message) != MODC_OK) {
+        diag_error(r->cx, spec->loc, "%s", message);
+        r->fine = false;
+    }
+}
+
 struct generation *generation_read(struct cx *cx, struct module_tree *tree)
 {
     struct reader reader = {.cx = cx, .fine = true}, *r = &reader;
@@ -71,5 +134,6 @@ struct generation *generation_read(struct cx *cx, struct module_tree *tree)
     generation->pad = spec->pad ? read_number(r, spec->pad, "pad", 0, INT32_MAX) : -1;
     if (spec->eos)
         read_ids(r, spec->eos, generation);
+    read_defaults(r, generation);
     return r->fine ? generation : NULL;
 }

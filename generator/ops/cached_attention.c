@@ -32,8 +32,9 @@ static const char *cached_attention_broken(struct cx *cx, const struct op *op)
         return "what says whose tokens its rows are does not fit";
     if (bias && (bias->ndim != 2 || bias->dtype != q->dtype || !dim_equal(bias->dims[0], q->dims[1])))
         return "its bias does not fit";
-    return op->cached.page > 0 && op->cached.window >= 0 && op->cached.softcap >= 0 ? NULL
-                                                                                     : "its settings are wrong";
+    return op->cached.page > 0 && op->cached.window >= 0 && op->cached.softcap >= 0
+               ? NULL
+               : "its settings are wrong";
 }
 
 static const char *cached_attention_infer(struct cx *cx, struct op *op)
@@ -90,7 +91,8 @@ static double cached_attention_bytes(const struct op *op)
     const struct value *k = op->inputs[CACHED_KEYS], *v = op->inputs[CACHED_VALUES];
     double of_slot = (value_bytes(k) + value_bytes(v)) / (double)dim_upper(k->dims[0]);
 
-    return value_bytes(op->inputs[CACHED_QUERIES]) + most_seen(op) / 2 * of_slot + value_bytes(op->outputs[0]);
+    return value_bytes(op->inputs[CACHED_QUERIES]) + most_seen(op) / 2 * of_slot +
+           value_bytes(op->outputs[0]);
 }
 
 /* None yet: what is kept has no gradient. */

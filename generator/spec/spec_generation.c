@@ -130,7 +130,8 @@ static void add_input(struct reader *r, const char *name, struct expr *const *di
     struct signature_arg argument = {.name = name, .loc = loc};
 
     if (!spec_check_unique_in_c(r, &r->arguments, name, loc)) {
-        diag_hint(r->cx, "'generation:' gives a model this input: leave out your own, and use it by its name");
+        diag_hint(r->cx,
+                  "'generation:' gives a model this input: leave out your own, and use it by its name");
         return;
     }
     input.shape = new_node(r, EXPR_LIST, loc, 2);
@@ -164,7 +165,8 @@ void spec_finish_generation(struct reader *r)
 
     if (!generation->context) {
         if (!spec->partial)
-            diag_error(r->cx, generation->loc, "'generation' has no 'context', the tokens that a sequence may have");
+            diag_error(r->cx, generation->loc,
+                       "'generation' has no 'context', the tokens that a sequence may have");
         generation->context = new_node(r, EXPR_BAD, generation->loc, 1);
     }
     one = number_node(r, generation->loc, 1);
@@ -181,9 +183,10 @@ void spec_finish_generation(struct reader *r)
     generation->first_input = spec->input_count;
     generation->first_size = spec->size_count;
     /* (context + page - 1) // page */
-    per = binary_node(r, OP_FLOORDIV,
-                      binary_node(r, OP_SUB, binary_node(r, OP_ADD, generation->context, generation->page), one),
-                      generation->page);
+    per = binary_node(
+        r, OP_FLOORDIV,
+        binary_node(r, OP_SUB, binary_node(r, OP_ADD, generation->context, generation->page), one),
+        generation->page);
     add_input(r, "position", (struct expr *[]){size_node(r, rows->name)}, 1);
     add_input(r, "sequence", (struct expr *[]){size_node(r, rows->name)}, 1);
     add_input(r, "pages", (struct expr *[]){generation->sequences, per}, 2);
@@ -191,6 +194,7 @@ void spec_finish_generation(struct reader *r)
         spec_check_unique_in_c(r, &r->arguments, logits.name, logits.loc))
         ARENA_PUSH(&r->cx->arena, spec->sizes, spec->size_count, logits);
     else
-        diag_hint(r->cx, "'generation:' gives a model this size, which counts the rows whose logits are wanted");
+        diag_hint(r->cx,
+                  "'generation:' gives a model this size, which counts the rows whose logits are wanted");
     add_input(r, "logit_rows", (struct expr *[]){size_node(r, logits.name)}, 1);
 }

@@ -7,6 +7,11 @@
 
 struct spec_generation;
 
+/* What modc_generation_set takes. */
+struct generation_default {
+    const char *name, *value;
+};
+
 struct generation {
     const struct spec_generation *spec;
     int64_t context;   /* tokens of a sequence */
@@ -16,6 +21,8 @@ struct generation {
     int64_t *eos;
     int eos_count;
     int64_t pad; /* -1: none */
+    struct generation_default *defaults;
+    int default_count;
 };
 
 /* Pages of all sequences together. */

@@ -9,11 +9,22 @@
 #include "modc_device.h"
 
 enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_BUG = 6, EXIT_DEVICE = 7 };
-enum { MAX_HOOKS = 64, NAME = 256, HOOK_KINDS = MODC_HOOK_BACKWARD + 1 };
+enum {
+    MAX_HOOKS = 64,
+    MAX_PROMPTS = 256,
+    MAX_SETTINGS = 64,
+    NAME = 256,
+    HOOK_KINDS = MODC_HOOK_BACKWARD + 1
+};
 
 struct hook_option {
     const char *text;
     enum modc_hook_kind kind;
+};
+
+struct prompt_option {
+    const char *text;
+    bool ids; /* it is a list of them */
 };
 
 struct options {
@@ -26,6 +37,10 @@ struct options {
     int threads;       /* 0: not given */
     struct hook_option hooks[MAX_HOOKS];
     int hook_count;
+    struct prompt_option prompts[MAX_PROMPTS]; /* --generate, --tokens */
+    int prompt_count;
+    const char *settings[MAX_SETTINGS]; /* --option */
+    int setting_count;
 };
 
 struct hook_kind {
@@ -120,8 +135,12 @@ int modc_driver_start_threads(struct run *run);
 int modc_driver_call(struct run *run);
 int modc_driver_measure(struct run *run);
 
+/* modc_driver_generate.c: continues the prompts, in place of calls. */
+int modc_driver_generate(struct run *run);
+
 /* modc_driver_results.c: outputs and, with --backward, the gradients that there are. */
 void modc_driver_gather_results(struct run *run);
+int modc_driver_write_tensors(const char *path, const struct modc_named_tensor *list, int count);
 int modc_driver_write_outputs(const struct run *run);
 int modc_driver_write_state(const struct run *run);
 /* EXIT_DIFFER where numbers are too far from those of --expect. */

@@ -27,6 +27,10 @@ static const char usage[] =
     "                    multiplies a module's first output, or input, by X\n"
     "  --backward-hooks MODULE=scale:X, --backward-pre-hooks MODULE=scale:X\n"
     "                    multiplies the gradient of a module's first input, or output, by X\n"
+    "  --generate TEXT, --tokens IDS\n"
+    "                    continues a prompt, for which the model has `generation:`; several are a batch\n"
+    "  --option NAME=VALUE\n"
+    "                    of that: max_new_tokens=64, temperature=0.8, ...\n"
     "  --hooks fence     a hook that does nothing, so that the fenced variant runs\n";
 
 bool modc_driver_parse_real(const char *text, double *out)
@@ -72,6 +76,18 @@ static bool set_option(struct options *o, const char *name, const char *value)
         o->hooks[o->hook_count++] = (struct hook_option){value, (enum modc_hook_kind)i};
         return true;
     }
+    if (strcmp(name, "--generate") == 0 || strcmp(name, "--tokens") == 0) {
+        if (o->prompt_count == MAX_PROMPTS)
+            return false;
+        o->prompts[o->prompt_count++] = (struct prompt_option){value, name[2] == 't'};
+        return true;
+    }
+    if (strcmp(name, "--option") == 0) {
+        if (o->setting_count == MAX_SETTINGS)
+            return false;
+        o->settings[o->setting_count++] = value;
+        return true;
+    }
     if (strcmp(name, "--seed") == 0)
         return parse_whole(value, &o->seed);
     if (strcmp(name, "--rtol") == 0)
@@ -96,23 +112,11 @@ static bool set_option(struct options *o, const char *name, const char *value)
 
 int modc_driver_parse_options(struct options *o, int count, char **arguments)
 {
-    static const char *const with_value[] = {"--weights",
-                                             "--inputs",
-                                             "--outputs",
-                                             "--state",
-                                             "--expect",
-                                             "--entry",
-                                             "--hooks",
-                                             "--pre-hooks",
-                                             "--seed",
-                                             "--rtol",
-                                             "--atol",
-                                             "--repeat",
-                                             "--threads",
-                                             "--dispatch",
-                                             "--steps",
-                                             "--backward-hooks",
-                                             "--backward-pre-hooks"};
+    static const char *const with_value[] = {
+        "--weights",  "--inputs", "--outputs",   "--state",          "--expect",
+        "--entry",    "--hooks",  "--pre-hooks", "--seed",           "--rtol",
+        "--atol",     "--repeat", "--threads",   "--dispatch",       "--steps",
+        "--generate", "--tokens", "--option",    "--backward-hooks", "--backward-pre-hooks"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);

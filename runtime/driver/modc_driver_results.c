@@ -39,17 +39,15 @@ void modc_driver_gather_results(struct run *run)
     }
 }
 
-int modc_driver_write_outputs(const struct run *run)
+int modc_driver_write_tensors(const char *path, const struct modc_named_tensor *list, int count)
 {
-    const char *path = run->options.outputs;
     size_t length = 0;
-    int count = run->result_count;
-    enum modc_status status = modc_write_tensors(run->results, count, NULL, 0, &length);
+    enum modc_status status = modc_write_tensors(list, count, NULL, 0, &length);
 
     if (status == MODC_OK) {
         char *bytes = modc_driver_zeroed(length, 1);
 
-        status = modc_write_tensors(run->results, count, bytes, length, &length);
+        status = modc_write_tensors(list, count, bytes, length, &length);
         errno = 0;
         if (status == MODC_OK)
             status = modc_write_file(path, bytes, length);
@@ -59,6 +57,11 @@ int modc_driver_write_outputs(const struct run *run)
         return EXIT_OK;
     return modc_driver_fail(EXIT_FILES, path, "%s",
                             status == MODC_FILE ? strerror(errno) : modc_status_text(status));
+}
+
+int modc_driver_write_outputs(const struct run *run)
+{
+    return modc_driver_write_tensors(run->options.outputs, run->results, run->result_count);
 }
 
 int modc_driver_write_state(const struct run *run)

@@ -81,7 +81,9 @@ static int run_all(struct run *run)
 
     if (status == EXIT_OK)
         status = find_device(run);
-    if (status == EXIT_OK)
+    const bool writes = run->options.prompt_count > 0;
+
+    if (status == EXIT_OK && !writes)
         status = modc_driver_prepare_inputs(run);
     if (status == EXIT_OK)
         status = modc_driver_prepare_weights(run);
@@ -91,6 +93,8 @@ static int run_all(struct run *run)
         status = modc_driver_choose_isa(run);
     if (status == EXIT_OK)
         status = modc_driver_start_threads(run);
+    if (status == EXIT_OK && writes)
+        return modc_driver_generate(run);
     if (status == EXIT_OK)
         status = modc_driver_call(run);
     if (status == EXIT_OK)

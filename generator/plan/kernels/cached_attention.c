@@ -31,9 +31,10 @@ static const char *cached_attention_comment(struct cx *cx, const struct op *op)
                        *v = op->inputs[CACHED_VALUES], *y = op->outputs[0];
     struct text text = text_new(&cx->arena);
 
-    text_printf(&text, "y %s = softmax(s) . v %s, s = %.9g * q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
-                shape_text(&cx->arena, v->ndim, v->dims), op->cached.scale,
-                shape_text(&cx->arena, q->ndim, q->dims), shape_text(&cx->arena, k->ndim, k->dims));
+    text_printf(&text, "y %s = softmax(s) . v %s, s = %.9g * q %s . k %s",
+                shape_text(&cx->arena, y->ndim, y->dims), shape_text(&cx->arena, v->ndim, v->dims),
+                op->cached.scale, shape_text(&cx->arena, q->ndim, q->dims),
+                shape_text(&cx->arena, k->ndim, k->dims));
     if (op->cached.softcap > 0)
         text_printf(&text, ";\n * s is then %.9g * tanh(s / %.9g)", op->cached.softcap, op->cached.softcap);
     if (op->input_count > CACHED_BIAS)

@@ -1,0 +1,310 @@
+/* modc_driver_generate.c - prompts of the command line, continued by the model: modc run --generate, --tokens. */
+#include "modc_driver.h"
+
+#include "modc_generation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LISTS = 1 << 16 }; /* bytes of what options list */
+
+/* A generator, its options, and the prompts as ids. */
+struct generation {
+    const struct modc_generation *table;
+    struct modc_generator gen;
+    struct modc_generation_options options;
+    int64_t *ids;
+    int *offsets;
+    int rows; /* responses */
+    bool texts; /* responses are told as text */
+    struct modc_responses responses;
+    void *block, *beams, *lists;
+    int told; /* the row whose text is printed as it comes; -1: none */
+};
+
+static double seconds(void *user)
+{
+    struct timespec now;
+
+    (void)user;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int read_options(struct run *run, struct generation *g)
+{
+    struct modc_option_memory memory = {g->lists, LISTS, 0};
+    char message[300];
+    enum modc_status status = modc_generation_options_of(g->table, &g->options, &memory);
+
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+    g->options.seed = run->options.seed;
+    for (int i = 0; i < run->options.setting_count; i++) {
+        char name[64];
+        const char *text = run->options.settings[i], *equals = strchr(text, '=');
+        const size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+
+        if (equals == NULL || length == 0 || length >= sizeof name)
+            return modc_driver_fail(EXIT_USAGE, "modc", "--option takes NAME=VALUE, found '%s'", text);
+        memcpy(name, text, length);
+        name[length] = 0;
+        if (modc_generation_set(&g->options, name, equals + 1, &memory, message, sizeof message) != MODC_OK)
+            return modc_driver_fail(EXIT_USAGE, "--option", "%s", message);
+    }
+    if (modc_generation_check(&g->options, g->table->vocabulary, message, sizeof message) != MODC_OK)
+        return modc_driver_fail(EXIT_USAGE, "--option", "%s", message);
+    return EXIT_OK;
+}
+
+/* "1 15043 3186", with or without commas. */
+static int read_ids(const char *text, int64_t **ids, int *count, int room)
+{
+    while (*text != 0) {
+        char *end;
+        const long long id = strtoll(text, &end, 10);
+
+        if (end == text)
+            return modc_driver_fail(EXIT_USAGE, "modc", "--tokens takes ids such as '1 15043 3186', found '%s'", text);
+        if (*count == room)
+            return modc_driver_fail(EXIT_USAGE, "modc", "--tokens: the model takes %d tokens at most", room);
+        (*ids)[(*count)++] = id;
+        text = end + strspn(end, " ,\t\n");
+    }
+    return EXIT_OK;
+}
+
+static int encode(const struct run *run, const struct modc_generation *table, const char *text, int64_t *ids,
+                  int *count)
+{
+    const size_t length = strlen(text), bytes = modc_encode_bytes(table->tokenizer, length);
+    struct modc_tokens tokens = {.ids = ids, .room = table->context};
+    void *workspace = NULL;
+    enum modc_status status;
+
+    if (posix_memalign(&workspace, 64, bytes > 0 ? bytes : 64) != 0)
+        return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
+    status = modc_encode(table->tokenizer, text, length, 0, &tokens, workspace, bytes);
+    free(workspace);
+    if (status == MODC_SIZE)
+        return modc_driver_fail(EXIT_USAGE, run->model->name, "the prompt has %d tokens, the context %d", tokens.count,
+                                table->context);
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
+    *count = tokens.count;
+    return EXIT_OK;
+}
+
+static int read_prompts(struct run *run, struct generation *g)
+{
+    const struct options *o = &run->options;
+    const int context = g->table->context;
+    int status = EXIT_OK;
+
+    g->ids = modc_driver_zeroed((size_t)o->prompt_count * (size_t)context, sizeof *g->ids);
+    g->offsets = modc_driver_zeroed((size_t)o->prompt_count + 1, sizeof *g->offsets);
+    for (int i = 0; i < o->prompt_count && status == EXIT_OK; i++) {
+        int64_t *to = g->ids + g->offsets[i];
+        int count = 0;
+
+        if (!o->prompts[i].ids && g->table->tokenizer == NULL)
+            return modc_driver_fail(EXIT_USAGE, run->model->name, "--generate needs a 'tokenizer:' in the spec; --tokens takes ids");
+        status = o->prompts[i].ids ? read_ids(o->prompts[i].text, &to, &count, context)
+                                   : encode(run, g->table, o->prompts[i].text, to, &count);
+        if (status == EXIT_OK && (count == 0 || count >= context))
+            return modc_driver_fail(EXIT_USAGE, run->model->name, "a prompt has from 1 to %d tokens here, found %d", context - 1,
+                                    count);
+        g->texts = !o->prompts[i].ids;
+        g->offsets[i + 1] = g->offsets[i] + count;
+    }
+    for (int i = 0; i < g->offsets[o->prompt_count] && status == EXIT_OK; i++)
+        if (g->ids[i] < 0 || g->ids[i] >= g->table->vocabulary)
+            return modc_driver_fail(EXIT_USAGE, run->model->name, "there is no token %lld: ids are below %d",
+                                    (long long)g->ids[i], g->table->vocabulary);
+    return status;
+}
+
+/* Room for all that is written. */
+static void make_responses(struct run *run, struct generation *g)
+{
+    struct modc_responses *out = &g->responses;
+    int most = 0, longest = 0;
+
+    for (int i = 0; i < run->options.prompt_count; i++) {
+        const int count = g->offsets[i + 1] - g->offsets[i], more = modc_generation_length(&g->options, count) - count;
+
+        most = more > most ? more : most;
+        longest = count > longest ? count : longest;
+    }
+    g->rows = run->options.prompt_count * g->options.num_return_sequences;
+    out->room = most;
+    out->pad = g->options.pad_token_id >= 0 ? g->options.pad_token_id : 0;
+    out->ids = modc_driver_zeroed((size_t)g->rows * (size_t)most, sizeof *out->ids);
+    out->log_probs = modc_driver_zeroed((size_t)g->rows * (size_t)most, sizeof *out->log_probs);
+    out->lengths = modc_driver_zeroed((size_t)g->rows, sizeof *out->lengths);
+    out->finishes = modc_driver_zeroed((size_t)g->rows, sizeof *out->finishes);
+    out->scores = modc_driver_zeroed((size_t)g->rows, sizeof *out->scores);
+}
+
+static int tell(void *user, int row, const struct modc_event *event)
+{
+    const struct generation *g = user;
+
+    if (row == g->told && event->text != NULL) {
+        fwrite(event->text, 1, (size_t)event->bytes, stdout);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static void print_ids(const int64_t *ids, int count)
+{
+    for (int i = 0; i < count; i++)
+        printf("%s%lld", i ? " " : "", (long long)ids[i]);
+    printf("\n");
+}
+
+static void print_text(const struct generation *g, const int64_t *ids, int count)
+{
+    const size_t room = (size_t)count * (size_t)(g->table->token_bytes > 0 ? g->table->token_bytes : 1) + 1;
+    char *text = modc_driver_zeroed(room, 1);
+    size_t bytes = 0;
+
+    if (modc_decode(g->table->tokenizer, ids, count, g->options.skip_special_tokens ? 0 : MODC_KEEP_SPECIAL, text,
+                    room, &bytes) == MODC_OK)
+        fwrite(text, 1, bytes, stdout);
+    printf("\n");
+    free(text);
+}
+
+static void print_responses(const struct generation *g)
+{
+    for (int row = 0; row < g->rows; row++) {
+        const int64_t *ids = g->responses.ids + (size_t)row * (size_t)g->responses.room;
+
+        if (g->told == row) {
+            printf("\n");
+            continue;
+        }
+        if (g->rows > 1)
+            printf("[%d] ", row);
+        if (g->texts)
+            print_text(g, ids, g->responses.lengths[row]);
+        else
+            print_ids(ids, g->responses.lengths[row]);
+    }
+}
+
+static int write_responses(const struct run *run, const struct generation *g)
+{
+    const int rows = g->rows, room = g->responses.room;
+    int64_t *numbers = modc_driver_zeroed(2 * (size_t)rows, sizeof *numbers);
+    const struct modc_named_tensor list[] = {
+        {"response", {g->responses.ids, MODC_INT64, 2, {rows, room}}},
+        {"log_probs", {g->responses.log_probs, MODC_FLOAT32, 2, {rows, room}}},
+        {"lengths", {numbers, MODC_INT64, 1, {rows}}},
+        {"finish", {numbers + rows, MODC_INT64, 1, {rows}}},
+        {"scores", {g->responses.scores, MODC_FLOAT32, 1, {rows}}},
+    };
+    int status;
+
+    for (int i = 0; i < rows; i++) {
+        numbers[i] = g->responses.lengths[i];
+        numbers[rows + i] = (int64_t)g->responses.finishes[i];
+    }
+    status = modc_driver_write_tensors(run->options.outputs, list, (int)(sizeof list / sizeof *list));
+    free(numbers);
+    return status;
+}
+
+static int start(struct run *run, struct generation *g)
+{
+    const struct modc_generation *t = g->table;
+    const struct modc_io *logits = &run->model->entries[t->entry].outputs[0];
+    const size_t bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per, t->vocabulary,
+                                              t->token_bytes, modc_dtype_bytes(logits->dtype));
+    enum modc_status status;
+
+    if (posix_memalign(&g->block, 64, bytes) != 0)
+        return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
+    status = modc_generator_init(&g->gen, t, run->net, g->block, bytes);
+    if (status == MODC_UNSUPPORTED)
+        return modc_driver_fail(EXIT_USAGE, run->model->name, "a model on a GPU does not write yet: use --device cpu");
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+    g->gen.clock = seconds;
+    return EXIT_OK;
+}
+
+static int write_all(struct run *run, struct generation *g)
+{
+    const struct modc_prompts prompts = {g->ids, g->offsets, run->options.prompt_count};
+    size_t bytes = 0;
+    enum modc_status status;
+
+    for (int i = 0; i < run->options.prompt_count && g->options.num_beams > 1; i++) {
+        const int count = g->offsets[i + 1] - g->offsets[i], most = modc_generation_length(&g->options, count);
+        const size_t own = modc_beams_bytes(&g->options, count, most < g->table->context ? most : g->table->context,
+                                            g->table->vocabulary);
+
+        bytes = own > bytes ? own : bytes;
+    }
+    if (bytes > 0 && posix_memalign(&g->beams, 64, bytes) != 0)
+        return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
+    status = modc_generator_write(&g->gen, &prompts, &g->options, &g->responses, tell, g, g->beams, bytes);
+    if (status == MODC_OK)
+        return EXIT_OK;
+    return g->gen.message[0] != 0 ? modc_driver_fail(EXIT_USAGE, "--option", "%s", g->gen.message)
+                                  : modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
+}
+
+static void free_generation(struct generation *g)
+{
+    free(g->ids);
+    free(g->offsets);
+    free(g->responses.ids);
+    free(g->responses.log_probs);
+    free(g->responses.lengths);
+    free(g->responses.finishes);
+    free(g->responses.scores);
+    free(g->block);
+    free(g->beams);
+    free(g->lists);
+    free(g);
+}
+
+int modc_driver_generate(struct run *run)
+{
+    struct generation *g = modc_driver_zeroed(1, sizeof *g);
+    const double begun = seconds(NULL);
+    int status, tokens = 0;
+
+    if (run->model->generation == NULL) {
+        free_generation(g);
+        return modc_driver_fail(EXIT_USAGE, run->model->name, "the spec has no 'generation:' by which it could write");
+    }
+    g->table = run->model->generation;
+    g->lists = modc_driver_zeroed(LISTS, 1);
+    status = read_options(run, g);
+    if (status == EXIT_OK)
+        status = read_prompts(run, g);
+    if (status == EXIT_OK) {
+        make_responses(run, g);
+        g->told = g->rows == 1 && g->texts && g->options.num_beams == 1 ? 0 : -1;
+        status = start(run, g);
+    }
+    if (status == EXIT_OK)
+        status = write_all(run, g);
+    if (status == EXIT_OK)
+        print_responses(g);
+    if (status == EXIT_OK && run->options.outputs != NULL)
+        status = write_responses(run, g);
+    for (int i = 0; i < g->rows; i++)
+        tokens += g->responses.lengths[i];
+    if (status == EXIT_OK && run->options.time)
+        fprintf(stderr, "%d tokens in %.3g s\n", tokens, seconds(NULL) - begun);
+    free_generation(g);
+    return status;
+}

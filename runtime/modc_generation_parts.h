@@ -1,0 +1,31 @@
+/* modc_generation_parts.h - what the files of a generator share. Private to the runtime. */
+#ifndef MODC_RUNTIME_GENERATION_PARTS_H
+#define MODC_RUNTIME_GENERATION_PARTS_H
+
+#include "modc_generation.h"
+
+/* Of one call of the model, so far. */
+struct modc_batch {
+    int rows, logits;
+};
+
+const struct modc_io *modc_logits_of(const struct modc_generation *table);
+int64_t *modc_ids_of(const struct modc_generator *gen, int sequence);
+
+/* What the options ask of a generator, beside what they ask of each other; gen->message. */
+enum modc_status modc_check_options(struct modc_generator *gen,
+                                    const struct modc_generation_options *options);
+
+/* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
+void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence);
+
+enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_batch *batch);
+
+/* A step, but for its events, which are taken sequence by sequence before anything else happens. */
+enum modc_status modc_advance(struct modc_generator *gen);
+bool modc_event_of(struct modc_generator *gen, int sequence, struct modc_event *event);
+
+/* Log-probabilities of all tokens of a sequence that asks for those of its prompt; it is read for that. */
+enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence);
+
+#endif

@@ -1,0 +1,422 @@
+/* modc_generation_write.c - batches of prompts to responses, by samples or by beams; see modc_generation.h. */
+#include "modc_generation_parts.h"
+
+#include <string.h>
+
+/* ---- samples ----------------------------------------------------------------------------------------------------- */
+
+/* The prompt whose responses begin next. */
+struct job {
+    int prompt, sample; /* of the prompt; its next response */
+    int prefix; /* the sequence that reads the prompt but for its last token; -1: none is needed, or not yet */
+    bool lent;  /* a response is written by the prefix itself, which is brought back then */
+};
+
+struct writing {
+    struct modc_generator *gen;
+    const struct modc_prompts *prompts;
+    const struct modc_generation_options *options;
+    struct modc_responses *out;
+    modc_listener *stream;
+    void *user;
+    struct job job;
+    int running; /* responses that are written */
+};
+
+static const int64_t *prompt_of(const struct modc_prompts *prompts, int i, int *count)
+{
+    const int from = prompts->offsets != NULL ? prompts->offsets[i] : 0;
+
+    *count = prompts->offsets != NULL ? prompts->offsets[i + 1] - from : prompts->count;
+    return prompts->ids + from;
+}
+
+static int prompt_count(const struct modc_prompts *prompts)
+{
+    return prompts->offsets != NULL ? prompts->count : 1;
+}
+
+static bool has_free(const struct modc_generator *gen)
+{
+    for (int i = 0; i < gen->table->sequences; i++)
+        if (!gen->sequences[i].used)
+            return true;
+    return false;
+}
+
+/* The sequence writes the job's next response. */
+static void assign(struct writing *w, int sequence)
+{
+    struct modc_sequence *s = &w->gen->sequences[sequence];
+    const int row = w->job.prompt * w->options->num_return_sequences + w->job.sample++;
+
+    s->row = row;
+    s->number = (uint64_t)row;
+    s->options = *w->options;
+    w->out->lengths[row] = 0;
+    w->running++;
+}
+
+/* Starts the job's next response, or what it needs first. False: that has to wait, or is an error. */
+static bool launch(struct writing *w, enum modc_status *status)
+{
+    struct modc_generator *gen = w->gen;
+    struct job *job = &w->job;
+    int count, sequence;
+    const int64_t *ids = prompt_of(w->prompts, job->prompt, &count);
+    const bool last = job->sample + 1 == w->options->num_return_sequences;
+
+    if (job->prefix < 0 && !has_free(gen))
+        return false;
+    if (job->prefix < 0 && w->options->num_return_sequences > 1 && count > 1) {
+        *status = modc_generator_read(gen, ids, count - 1, &job->prefix);
+        return *status == MODC_OK;
+    }
+    if (job->prefix < 0) {
+        *status = modc_generator_begin(gen, ids, count, w->options, 0, &sequence);
+        if (*status != MODC_OK)
+            return false;
+        assign(w, sequence);
+        return true;
+    }
+    if (job->lent || gen->sequences[job->prefix].active)
+        return false;
+    sequence = job->prefix;
+    if (!last && has_free(gen)) {
+        *status = modc_generator_fork(gen, job->prefix, 0, &sequence);
+    } else if (!last) {
+        if (w->running > 0)
+            return false;
+        job->lent = true;
+    }
+    if (*status == MODC_OK)
+        *status = modc_generator_extend(gen, sequence, ids + count - 1, 1);
+    if (*status != MODC_OK)
+        return false;
+    assign(w, sequence);
+    if (last)
+        job->prefix = -1;
+    return true;
+}
+
+/* As many as there is room for. */
+static enum modc_status launch_all(struct writing *w)
+{
+    enum modc_status status = MODC_OK;
+
+    while (w->job.prompt < prompt_count(w->prompts) && launch(w, &status)) {
+        if (w->job.sample < w->options->num_return_sequences)
+            continue;
+        w->job = (struct job){.prompt = w->job.prompt + 1, .prefix = -1};
+    }
+    return status;
+}
+
+/* An event of a response. */
+static void take(struct writing *w, const struct modc_event *given)
+{
+    struct modc_generator *gen = w->gen;
+    struct modc_responses *out = w->out;
+    struct modc_event event = *given;
+    const int row = gen->sequences[event.sequence].row;
+    int64_t *ids = out->ids + (size_t)row * (size_t)out->room;
+    int *length = &out->lengths[row];
+
+    if (event.token >= 0) {
+        if (out->log_probs != NULL)
+            out->log_probs[(size_t)row * (size_t)out->room + (size_t)*length] = w->options->zero_first &&
+                                                                                        *length == 0
+                                                                                    ? 0
+                                                                                    : event.log_prob;
+        ids[(*length)++] = event.token;
+    }
+    if (w->stream != NULL && w->stream(w->user, row, &event) != 0 && event.finish == MODC_FINISH_NONE)
+        event.finish = MODC_FINISH_USER;
+    if (event.finish == MODC_FINISH_NONE)
+        return;
+    if (out->finishes != NULL)
+        out->finishes[row] = event.finish;
+    for (int i = *length; i < out->room; i++) {
+        ids[i] = out->pad;
+        if (out->log_probs != NULL)
+            out->log_probs[(size_t)row * (size_t)out->room + (size_t)i] = 0;
+    }
+    w->running--;
+    if (w->job.lent && event.sequence == w->job.prefix) {
+        int count;
+
+        prompt_of(w->prompts, w->job.prompt, &count);
+        modc_generator_keep(gen, event.sequence, count - 1);
+        gen->sequences[event.sequence].row = -1;
+        w->job.lent = false;
+    } else {
+        modc_generator_end(gen, event.sequence);
+    }
+}
+
+/* Sequences that are a response, or a beam. */
+static void end_rows(struct modc_generator *gen)
+{
+    for (int i = 0; i < gen->table->sequences; i++)
+        if (gen->sequences[i].used && gen->sequences[i].row >= 0)
+            modc_generator_end(gen, i);
+}
+
+static void leave(struct writing *w)
+{
+    end_rows(w->gen);
+    if (w->job.prefix >= 0)
+        modc_generator_end(w->gen, w->job.prefix);
+}
+
+static enum modc_status write_samples(struct writing *w)
+{
+    enum modc_status status = launch_all(w);
+
+    while (status == MODC_OK && (w->running > 0 || w->job.prompt < prompt_count(w->prompts))) {
+        status = modc_advance(w->gen);
+        for (int i = 0; status == MODC_OK && i < w->gen->table->sequences; i++) {
+            struct modc_event event;
+
+            if (modc_event_of(w->gen, i, &event))
+                take(w, &event);
+        }
+        if (status == MODC_OK)
+            status = launch_all(w);
+    }
+    leave(w);
+    return status;
+}
+
+/* ---- beams -------------------------------------------------------------------------------------------------------- */
+
+struct search {
+    struct modc_generator *gen;
+    struct modc_beams beams;
+    int sequences[MODC_MAX_BEAMS]; /* of the running beams; -1: none yet */
+    float *rows[MODC_MAX_BEAMS];
+};
+
+/* A row of logits as float, where it lies. */
+static float *row_of(struct modc_generator *gen, int row)
+{
+    const struct modc_io *io = modc_logits_of(gen->table);
+    const size_t vocabulary = (size_t)gen->table->vocabulary;
+    char *at = (char *)gen->logits + (size_t)row * vocabulary * modc_dtype_bytes(io->dtype);
+
+    if (io->dtype == MODC_FLOAT64) {
+        for (size_t i = 0; i < vocabulary; i++) {
+            double wide;
+            float value;
+
+            memcpy(&wide, at + i * sizeof wide, sizeof wide);
+            value = (float)wide;
+            memcpy(at + i * sizeof value, &value, sizeof value);
+        }
+    }
+    return (float *)(void *)at;
+}
+
+/* One call for all running beams: their rows. */
+static enum modc_status call_beams(struct search *search, int count)
+{
+    struct modc_generator *gen = search->gen;
+    struct modc_batch batch = {0, 0};
+    enum modc_status status;
+
+    for (int i = 0; i < count; i++) {
+        struct modc_sequence *s = &gen->sequences[search->sequences[i]];
+
+        modc_add_piece(gen, &batch, search->sequences[i]);
+        if (s->piece.count == 0)
+            return MODC_FULL;
+    }
+    status = modc_call_rows(gen, &batch);
+    for (int i = 0; i < count && status == MODC_OK; i++) {
+        struct modc_sequence *s = &gen->sequences[search->sequences[i]];
+
+        s->done += s->piece.count;
+        search->rows[i] = s->piece.logits > 0 ? row_of(gen, s->piece.first) : NULL;
+    }
+    return status;
+}
+
+/* Beam i goes on from parents[i], with tokens[i] behind it: the first of a parent's children has its sequence, others a fork. */
+static enum modc_status follow(struct search *search)
+{
+    struct modc_generator *gen = search->gen;
+    const int width = search->beams.width;
+    int next[MODC_MAX_BEAMS];
+    bool taken[MODC_MAX_BEAMS] = {false};
+    enum modc_status status = MODC_OK;
+
+    for (int i = 0; i < width; i++) {
+        const int parent = search->beams.parents[i];
+
+        next[i] = taken[parent] ? -1 : search->sequences[parent];
+        taken[parent] = true;
+    }
+    for (int i = 0; i < width; i++)
+        if (search->sequences[i] >= 0 && !taken[i])
+            modc_generator_end(gen, search->sequences[i]);
+    for (int i = 0; i < width && status == MODC_OK; i++)
+        if (next[i] < 0) {
+            status = modc_generator_fork(gen, search->sequences[search->beams.parents[i]], 0, &next[i]);
+            if (status == MODC_OK)
+                gen->sequences[next[i]].row = 0;
+        }
+    for (int i = 0; i < width && status == MODC_OK; i++) {
+        struct modc_sequence *s = &gen->sequences[next[i]];
+
+        modc_ids_of(gen, next[i])[s->length++] = search->beams.tokens[i];
+    }
+    memcpy(search->sequences, next, sizeof next);
+    return status;
+}
+
+static enum modc_status search_beams(struct search *search, const int64_t *ids, int count,
+                                     const struct modc_generation_options *options, uint64_t number,
+                                     void *memory, size_t bytes)
+{
+    struct modc_generator *gen = search->gen;
+    const int most = modc_generation_length(options, count), context = gen->table->context;
+    struct modc_history history = {.prompt = ids, .prompt_count = count};
+    enum modc_status status = modc_generator_begin(gen, ids, count, options, number, &search->sequences[0]);
+    struct modc_sequence *s;
+
+    if (status != MODC_OK)
+        return status;
+    s = &gen->sequences[search->sequences[0]];
+    s->row = 0;
+    for (int i = 1; i < MODC_MAX_BEAMS; i++)
+        search->sequences[i] = -1;
+    status = modc_beams_begin(&search->beams, options, &history, most < context ? most : context,
+                              gen->table->vocabulary, number, memory, bytes);
+    while (status == MODC_OK && s->done < s->length)
+        status = call_beams(search, 1);
+    while (status == MODC_OK) {
+        status = modc_beams_step(&search->beams, search->rows);
+        if (status != MODC_OK || !search->beams.goes_on)
+            break;
+        status = follow(search);
+        if (status == MODC_OK)
+            status = call_beams(search, search->beams.width);
+    }
+    return status;
+}
+
+/* The best of a prompt's finished beams, as responses. */
+static enum modc_status give_beams(const struct search *search, const struct modc_generation_options *options,
+                                   int prompt, struct modc_responses *out, modc_listener *stream, void *user)
+{
+    for (int k = 0; k < options->num_return_sequences; k++) {
+        const int row = prompt * options->num_return_sequences + k;
+        int64_t *to = out->ids + (size_t)row * (size_t)out->room;
+        struct modc_ids found = {NULL, 0};
+        float score = 0;
+
+        if (modc_beams_result(&search->beams, k, &found, &score) && found.count > out->room)
+            return MODC_SIZE;
+        out->lengths[row] = found.count;
+        for (int i = 0; i < out->room; i++)
+            to[i] = i < found.count ? found.ids[i] : out->pad;
+        if (out->scores != NULL)
+            out->scores[row] = score;
+        if (out->finishes != NULL)
+            out->finishes[row] = found.count > 0 && modc_ids_have(modc_generation_eos(options),
+                                                                  found.ids[found.count - 1])
+                                     ? MODC_FINISH_EOS
+                                     : MODC_FINISH_LENGTH;
+        for (int i = 0; stream != NULL && i < found.count; i++) {
+            const struct modc_event event = {.sequence = -1, .token = found.ids[i]};
+
+            if (stream(user, row, &event) != 0)
+                break;
+        }
+    }
+    return MODC_OK;
+}
+
+/* Of a response, by another reading. */
+static enum modc_status score_beam(struct writing *w, const int64_t *ids, int count, int row)
+{
+    struct modc_generator *gen = w->gen;
+    const size_t at = (size_t)row * (size_t)w->out->room;
+    const int length = w->out->lengths[row];
+    struct modc_generation_options options;
+    enum modc_status status;
+    int sequence;
+
+    modc_generation_defaults(&options);
+    options.logprobs = MODC_LOGPROBS_FULL;
+    status = modc_generator_begin(gen, ids, count, &options, 0, &sequence);
+    if (status != MODC_OK)
+        return status;
+    if (length > 0)
+        status = modc_generator_extend(gen, sequence, w->out->ids + at, length);
+    if (status == MODC_OK)
+        status = modc_score_sequence(gen, sequence);
+    for (int i = 0; i < w->out->room && status == MODC_OK; i++)
+        w->out->log_probs[at + (size_t)i] = i < length && !(i == 0 && w->options->zero_first)
+                                                ? modc_generator_log_probs(gen, sequence)[count + i]
+                                                : 0;
+    modc_generator_end(gen, sequence);
+    return status;
+}
+
+static enum modc_status write_beams(struct writing *w, void *memory, size_t bytes)
+{
+    const struct modc_generation_options *options = w->options;
+    enum modc_status status = MODC_OK;
+
+    for (int i = 0; i < prompt_count(w->prompts) && status == MODC_OK; i++) {
+        struct search search = {.gen = w->gen};
+        int count;
+        const int64_t *ids = prompt_of(w->prompts, i, &count);
+
+        status = search_beams(&search, ids, count, options, (uint64_t)i, memory, bytes);
+        end_rows(w->gen);
+        if (status == MODC_OK)
+            status = give_beams(&search, options, i, w->out, w->stream, w->user);
+        for (int k = 0; status == MODC_OK && w->out->log_probs != NULL && k < options->num_return_sequences;
+             k++)
+            status = score_beam(w, ids, count, i * options->num_return_sequences + k);
+    }
+    return status;
+}
+
+/* ---- both --------------------------------------------------------------------------------------------------------- */
+
+enum modc_status modc_generator_write(struct modc_generator *gen, const struct modc_prompts *prompts,
+                                      const struct modc_generation_options *options,
+                                      struct modc_responses *out, modc_listener *stream, void *user,
+                                      void *memory, size_t memory_bytes)
+{
+    struct writing writing = {gen, prompts, options, out, stream, user, {.prefix = -1}, 0};
+    enum modc_status status;
+
+    if (gen == NULL || gen->table == NULL || prompts == NULL || prompts->ids == NULL || out == NULL ||
+        out->ids == NULL || out->lengths == NULL)
+        return MODC_POINTER;
+    if (modc_generator_active(gen) > 0)
+        return MODC_BUSY;
+    if (options == NULL)
+        writing.options = options = &gen->options;
+    gen->message[0] = 0;
+    status = modc_check_options(gen, options);
+    if (status != MODC_OK)
+        return status;
+    for (int i = 0; i < prompt_count(prompts); i++) {
+        int count;
+
+        prompt_of(prompts, i, &count);
+        if (count < 1 || modc_generation_length(options, count) - count > out->room)
+            return MODC_SIZE;
+    }
+    if (options->num_beams == 1)
+        return write_samples(&writing);
+    if (options->num_beams > MODC_MAX_BEAMS || options->num_beams > gen->table->sequences ||
+        options->num_beams > gen->logits_room)
+        return MODC_SIZE;
+    return write_beams(&writing, memory, memory_bytes);
+}

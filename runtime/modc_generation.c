@@ -150,6 +150,20 @@ static void copy_page(const struct modc_generator *gen, int64_t to, int64_t from
     }
 }
 
+/* What a recurrent model remembers of a sequence. */
+static void copy_memories(const struct modc_generator *gen, int to, int from)
+{
+    const struct modc_generation *table = gen->table;
+
+    for (int i = 0; i < table->memory_count; i++) {
+        const size_t bytes = modc_key_bytes(&table->model->states[table->memories[i]]) /
+                             (size_t)table->sequences;
+        char *memory = modc_state(gen->net, table->memories[i]);
+
+        memcpy(memory + (size_t)to * bytes, memory + (size_t)from * bytes, bytes);
+    }
+}
+
 static void leave_pages(struct modc_generator *gen, int sequence, int from)
 {
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -341,6 +355,7 @@ enum modc_status modc_generator_fork(struct modc_generator *gen, int sequence, u
     memcpy(pages_of(gen, at), pages_of(gen, sequence), (size_t)gen->table->per * sizeof(int64_t));
     for (int i = 0; i < s->pages; i++)
         gen->owners[pages_of(gen, at)[i]]++;
+    copy_memories(gen, at, sequence);
     *other = at;
     return MODC_OK;
 }
@@ -353,6 +368,8 @@ enum modc_status modc_generator_keep(struct modc_generator *gen, int sequence, i
         return MODC_NAME;
     if (tokens < 0 || tokens > s->length)
         return MODC_SIZE;
+    if (gen->table->memory_count > 0 && tokens > 0 && tokens < s->done)
+        return MODC_UNSUPPORTED;
     s->length = tokens;
     s->done = s->done < tokens ? s->done : tokens;
     s->prompt = s->prompt < tokens ? s->prompt : tokens;

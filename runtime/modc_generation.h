@@ -47,8 +47,10 @@ struct modc_generation {
     int vocabulary;
     int context, sequences, page,
         per;           /* tokens of a sequence, sequences, tokens of a page, pages of a sequence */
-    const int *caches; /* which states: (sequences * per * page, ...) */
+    const int *caches; /* which states of the model keep rows for each token: (sequences * per * page, ...) */
     int cache_count;
+    const int *memories; /* and for each sequence: (sequences, ...); of recurrent models */
+    int memory_count;
     struct modc_ids eos;
     int64_t pad; /* -1: none */
     const struct modc_default *defaults;
@@ -184,7 +186,8 @@ enum modc_status modc_generator_extend(struct modc_generator *gen, int sequence,
 /* Another sequence with the same tokens, which shares their pages, and writes on by itself. */
 enum modc_status modc_generator_fork(struct modc_generator *gen, int sequence, uint64_t number, int *other);
 
-/* Only its first tokens stay. It does not go on until modc_generator_extend. */
+/* Only its first tokens stay. It does not go on until modc_generator_extend. MODC_UNSUPPORTED: a recurrent model, which cannot go back
+ * but to none. */
 enum modc_status modc_generator_keep(struct modc_generator *gen, int sequence, int tokens);
 
 /* It does not go on until modc_generator_extend: its next event, or none. */

@@ -181,6 +181,8 @@ const struct adjoint_row nms_adjoint = {.one = give_nms};
 
 /* Nobody comes here: functions/generation.c refuses it where gradients are made. */
 const struct adjoint_row cached_attention_adjoint = {.one = give_nms};
+const struct adjoint_row cached_scan_adjoint = {.one = give_nms};
+const struct adjoint_row recent_adjoint = {.one = give_nms};
 
 static void give_ctc(const struct adjoint *a, struct op *op, struct value *g)
 {

@@ -50,23 +50,24 @@ void emit_generation_header(struct emit *e, struct text *out)
                 "#define %s_CONTEXT %lld /* tokens of a sequence */\n"
                 "#define %s_SEQUENCES %lld /* that are held at a time */\n",
                 e->m, e->M, (long long)generation->context, e->M, (long long)generation->sequences);
-    text_printf(out,
-                "#define %s_GENERATOR_BYTES /* the block of %s_generator_init */ \\\n"
-                "    MODC_GENERATOR_BYTES(%s, %s, %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d)\n\n",
-                e->M, e->m, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), e->M, e->M,
-                (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
-                dtype_rows[logits->dtype].bytes);
+    text_printf(
+        out,
+        "/* The block of %s_generator_init. */\n#define %s_GENERATOR_BYTES \\\n"
+        "    MODC_GENERATOR_BYTES(%s, %s, \\\n                         %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d)\n\n",
+        e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), e->M, e->M,
+        (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
+        dtype_rows[logits->dtype].bytes);
     text_printf(out, "/* %s_generator_init, %s_options */\nMODC_GENERATION_FUNCTIONS(%s)\n\n", e->m, e->m,
                 e->m);
 }
 
-static void print_caches(struct emit *e, struct text *out)
+static void print_caches(struct emit *e, struct text *out, const char *name, enum module_cache kind)
 {
     bool first = true;
 
-    text_add(out, "static const int caches_table[] = {");
+    text_printf(out, "static const int %s[] = {", name);
     for (int i = 0; i < e->tree->state_count; i++) {
-        if (!e->tree->states[i]->cache)
+        if (e->tree->states[i]->cache != kind)
             continue;
         text_printf(out, "%s%d", first ? "" : ", ", i);
         first = false;
@@ -74,10 +75,10 @@ static void print_caches(struct emit *e, struct text *out)
     text_add(out, "}; /* of states_table */\n");
 }
 
-static bool has_caches(const struct emit *e)
+static bool has_caches(const struct emit *e, enum module_cache kind)
 {
     for (int i = 0; i < e->tree->state_count; i++)
-        if (e->tree->states[i]->cache)
+        if (e->tree->states[i]->cache == kind)
             return true;
     return false;
 }
@@ -104,8 +105,10 @@ void emit_generation_source(struct emit *e, struct text *out)
     const bool own_eos = generation->eos_count > 0;
 
     text_add(out, "\n");
-    if (has_caches(e))
-        print_caches(e, out);
+    if (has_caches(e, CACHE_TOKENS))
+        print_caches(e, out, "caches_table", CACHE_TOKENS);
+    if (has_caches(e, CACHE_SEQUENCES))
+        print_caches(e, out, "memories_table", CACHE_SEQUENCES);
     if (own_eos || eos >= 0) {
         text_add(out, "static const int64_t eos_table[] = {");
         for (int i = 0; i < generation->eos_count; i++)
@@ -123,8 +126,10 @@ void emit_generation_source(struct emit *e, struct text *out)
                 e->m, e->m, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), rows_index(e),
                 size_index(e, "logits"), (long long)dim_upper(logits_of(e)->dims[1]), e->M, e->M,
                 (long long)generation->page, (long long)generation->per);
-    if (has_caches(e))
+    if (has_caches(e, CACHE_TOKENS))
         text_add(out, "    .caches = caches_table, .cache_count = MODC_ROWS(caches_table),\n");
+    if (has_caches(e, CACHE_SEQUENCES))
+        text_add(out, "    .memories = memories_table, .memory_count = MODC_ROWS(memories_table),\n");
     if (own_eos || eos >= 0)
         text_add(out, "    .eos = {eos_table, MODC_ROWS(eos_table)},\n");
     if (generation->pad < 0 && e->tree->tokenizer && e->tree->tokenizer->table->pad >= 0)

@@ -13,6 +13,7 @@
 #include "base/names.h"
 #include "ops/ops.h"
 #include "spec/expr.h"
+#include "tree/tree.h"
 
 enum ev_kind {
     EV_BAD,
@@ -204,7 +205,7 @@ struct eval {
     /* Of the rows of a call: note [rows] in graph/graph.h. row_value: one of enum row_value; NULL: there are none. */
     struct value *(*row_value)(struct eval *eval, int which);
     bool (*find_row_name)(struct eval *eval, const char *name, struct loc loc, struct ev *out);
-    bool (*cache)(struct eval *eval, struct loc loc, int64_t rows, const char *const *what,
+    bool (*cache)(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                   const struct value *const *like, int count, struct module_tensor **out);
     const struct eval_building *building; /* NULL: statements of a graph run */
 };

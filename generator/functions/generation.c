@@ -31,21 +31,14 @@ static bool need_rows(struct eval *eval, const char *what, struct loc loc)
     return false;
 }
 
-static struct ev fn_last(struct eval *eval, struct ev *args, int count, struct loc loc)
+/* False where gradients are made, which is said. */
+static bool refuse_gradients(struct eval *eval, const char *what, struct loc loc)
 {
-    const struct value *x = args[0].tensor;
-    struct value *rows;
-    (void)count;
-
-    if (!need_tensor(eval, "last", &args[0]) || !need_rows(eval, "last", loc))
-        return BAD;
-    rows = eval->row_value(eval, ROW_LOGITS);
-    if (x->ndim == 0 || !dim_equal(x->dims[0], eval->row_value(eval, ROW_POSITION)->dims[0])) {
-        diag_error(eval->cx, args[0].loc, "last: expected a tensor of rows, found %s",
-                   shape_text(&eval->cx->arena, x->ndim, x->dims));
-        return BAD;
-    }
-    return ev_tensor(loc, build_gather_inside(eval, loc, "last", args[0].tensor, 0, rows, false));
+    if (!eval->graph->saves)
+        return true;
+    diag_error(eval->cx, loc, "%s has no gradient: what it reads was kept by other calls", what);
+    diag_hint(eval->cx, "train the model in a spec of its own, over whole sequences");
+    return false;
 }
 
 /* (rows, heads, width), floating. */
@@ -130,11 +123,12 @@ static bool fits_bias(struct eval *eval, const struct ev *bias, const struct val
 }
 
 /* Puts the rows into a cache of the module; what it holds then, or NULL. */
-static struct value *keep(struct eval *eval, struct loc loc, struct module_tensor *cache, struct value *rows)
+static struct value *keep(struct eval *eval, struct loc loc, struct module_tensor *cache, struct value *rows,
+                          enum row_value where)
 {
     struct value *before = eval->read(eval, cache, loc).tensor, *after;
 
-    after = before ? build_scatter_inside(eval, loc, "keep", before, 0, eval->row_value(eval, ROW_SLOT), rows,
+    after = before ? build_scatter_inside(eval, loc, "keep", before, 0, eval->row_value(eval, where), rows,
                                           PRIM_LOAD, false)
                    : NULL;
     if (!after || !eval->write(eval, cache->owner, cache->name, loc, NULL, after))
@@ -158,19 +152,14 @@ static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int cou
         return BAD;
     if (args[6].kind != EV_NONE && !fits_bias(eval, &args[6], args[0].tensor))
         return BAD;
-    if (eval->graph->saves) {
-        diag_error(eval->cx, loc, "cached_attention has no gradient: what it reads was kept by other calls");
-        diag_hint(
-            eval->cx,
-            "train the model in a spec of its own, with scaled_dot_product_attention(q, k, v, is_causal=True)");
+    if (!refuse_gradients(eval, "cached_attention", loc))
         return BAD;
-    }
-    if (!eval->cache(eval, loc, generation_pages(generation) * generation->page, what,
+    if (!eval->cache(eval, loc, CACHE_TOKENS, what,
                      (const struct value *const[]){args[1].tensor, args[2].tensor}, 2, caches))
         return BAD;
     inputs[CACHED_QUERIES] = args[0].tensor;
-    inputs[CACHED_KEYS] = keep(eval, loc, caches[0], args[1].tensor);
-    inputs[CACHED_VALUES] = keep(eval, loc, caches[1], args[2].tensor);
+    inputs[CACHED_KEYS] = keep(eval, loc, caches[0], args[1].tensor, ROW_SLOT);
+    inputs[CACHED_VALUES] = keep(eval, loc, caches[1], args[2].tensor, ROW_SLOT);
     inputs[CACHED_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
     inputs[CACHED_POSITION] = eval->row_value(eval, ROW_POSITION);
     inputs[CACHED_PAGES] = eval->row_value(eval, ROW_PAGES);
@@ -183,11 +172,106 @@ static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int cou
     return read_settings(eval, args, op) ? ev_tensor(loc, build_op(eval, loc, op)) : BAD;
 }
 
+/* A tensor of rows; else that is said. */
+static bool need_tensor_of_rows(struct eval *eval, const char *what, const struct ev *arg)
+{
+    const struct value *rows = eval->row_value(eval, ROW_POSITION), *x = arg->tensor;
+
+    if (!need_tensor(eval, what, arg))
+        return false;
+    if (x->ndim > 0 && dim_equal(x->dims[0], rows->dims[0]))
+        return true;
+    diag_error(eval->cx, arg->loc, "%s: expected a tensor of rows, (%s, ...), found %s", what,
+               dim_text(&eval->cx->arena, rows->dims[0]), shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return false;
+}
+
+/* The rows whose logits are wanted. */
+static struct ev fn_last(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_rows(eval, "last", loc) || !need_tensor_of_rows(eval, "last", &args[0]))
+        return BAD;
+    return ev_tensor(loc, build_gather_inside(eval, loc, "last", args[0].tensor, 0,
+                                              eval->row_value(eval, ROW_LOGITS), false));
+}
+
+/* recent(input, n): (rows, n, ...), what stands up to n - 1 tokens back, itself last; 0 in front of the sequence. */
+static struct ev fn_recent(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const what[] = {"rows"};
+    const struct generation *generation = generation_of(eval);
+    struct value like, *inputs[RECENT_INPUTS], *out, *kept;
+    struct module_tensor *state;
+    int64_t n;
+    (void)count;
+
+    if (!need_rows(eval, "recent", loc) || !need_tensor_of_rows(eval, "recent", &args[0]) ||
+        !need_int(eval, "n", &args[1], &n) || !refuse_gradients(eval, "recent", loc))
+        return BAD;
+    if (n < 2 || n > generation->context || args[0].tensor->ndim >= MAX_DIMS) {
+        diag_error(eval->cx, args[1].loc, "recent: n is from 2 to %lld, the context, found %lld",
+                   (long long)generation->context, (long long)n);
+        return BAD;
+    }
+    like = *args[0].tensor;
+    like.ndim++;
+    like.dims[1] = dim_const(&eval->cx->arena, n - 1);
+    for (int i = 1; i < args[0].tensor->ndim; i++)
+        like.dims[i + 1] = args[0].tensor->dims[i];
+    if (!eval->cache(eval, loc, CACHE_SEQUENCES, what, (const struct value *const[]){&like}, 1, &state))
+        return BAD;
+    inputs[RECENT_ROWS] = args[0].tensor;
+    inputs[RECENT_STATE] = eval->read(eval, state, loc).tensor;
+    inputs[RECENT_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
+    inputs[RECENT_POSITION] = eval->row_value(eval, ROW_POSITION);
+    out = build_op(eval, loc, op_new(eval, GRAPH_OP_RECENT, "recent", inputs, RECENT_INPUTS));
+    kept = out ? build_slice(eval, loc, out, 1, dim_const(&eval->cx->arena, 1),
+                             dim_const(&eval->cx->arena, 1), like.dims[1])
+               : NULL;
+    return kept && keep(eval, loc, state, kept, ROW_SEQUENCE) ? ev_tensor(loc, out) : BAD;
+}
+
+/* cached_scan(decay, x): h = decay * h + x along each sequence. */
+static struct ev fn_cached_scan(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const what[] = {"state"};
+    const struct value *x = args[1].tensor;
+    struct value *inputs[CACHED_SCAN_INPUTS], *out;
+    struct module_tensor *state;
+    struct op *op;
+    (void)count;
+
+    if (!need_tensor(eval, "cached_scan", &args[0]) || !need_rows(eval, "cached_scan", loc) ||
+        !need_tensor_of_rows(eval, "cached_scan", &args[1]) || !refuse_gradients(eval, "cached_scan", loc))
+        return BAD;
+    if (!dtype_is_float(x->dtype) || args[0].tensor->dtype != x->dtype) {
+        diag_error(eval->cx, args[1].loc,
+                   "cached_scan: expected floating tensors of one type, found %s and %s",
+                   ev_text(eval, &args[0]), ev_text(eval, &args[1]));
+        return BAD;
+    }
+    inputs[CACHED_SCAN_FACTOR] = build_expand(eval, loc, args[0].tensor, x->ndim, x->dims);
+    inputs[CACHED_SCAN_TERM] = args[1].tensor;
+    if (!inputs[CACHED_SCAN_FACTOR] || !eval->cache(eval, loc, CACHE_SEQUENCES, what, &x, 1, &state))
+        return BAD;
+    inputs[CACHED_SCAN_STATE] = eval->read(eval, state, loc).tensor;
+    inputs[CACHED_SCAN_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
+    inputs[CACHED_SCAN_POSITION] = eval->row_value(eval, ROW_POSITION);
+    op = op_new(eval, GRAPH_OP_CACHED_SCAN, "cached_scan", inputs, CACHED_SCAN_INPUTS);
+    out = build_op(eval, loc, op);
+    if (!out || !keep(eval, loc, state, out, ROW_SEQUENCE))
+        return BAD;
+    return ev_tensor(loc, out);
+}
+
 extern const struct function_row generation_functions[];
 
 const struct function_row generation_functions[] = {
     {"cached_attention(q, k, v, scale=None, window=None, softcap=None, bias=None)", ROWS,
      .build = fn_cached_attention},
     {"last(input)", ROWS, .build = fn_last},
+    {"recent(input, n)", ROWS, .build = fn_recent},
+    {"cached_scan(decay, input)", ROWS, .build = fn_cached_scan},
     {.signature = NULL},
 };

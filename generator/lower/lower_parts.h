@@ -114,9 +114,9 @@ bool lower_find_row_name(struct eval *eval, const char *name, struct loc loc, st
 /* What a call of the region gives it of the rows. */
 void lower_add_row_inputs(struct eval *eval, const struct graph *region, struct value ***inputs, int *count);
 
-/* The next cache of the module whose statements run: a tensor for each of `like`, with so many rows of its shape, called by
- * `what`. False after an error. */
-bool lower_cache(struct eval *eval, struct loc loc, int64_t rows, const char *const *what,
+/* The next cache of the module whose statements run: a tensor for each of `like`, with rows of its shape, called by `what`.
+ * False after an error. */
+bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                  const struct value *const *like, int count, struct module_tensor **out);
 /* Whether the instance has used caches in the graph that a call of the region would use again; that it did. */
 bool lower_has_cached(const struct graph *graph, const struct module *instance, const struct region *region);

@@ -208,12 +208,15 @@ static bool is_alike(const struct module_tensor *tensor, const struct value *lik
     return alike;
 }
 
-bool lower_cache(struct eval *eval, struct loc loc, int64_t rows, const char *const *what,
+bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                  const struct value *const *like, int count, struct module_tensor **out)
 {
     struct lower *lower = (struct lower *)eval;
     struct arena *arena = &eval->cx->arena;
     struct module *module = (struct module *)(eval->call ? eval->call->module : eval->graph->root);
+    const struct generation *generation = lower->tree->generation;
+    const int64_t rows = kind == CACHE_SEQUENCES ? generation->sequences
+                                                 : generation_pages(generation) * generation->page;
     int number = count_caches(eval)[module->index]++;
 
     for (int i = 0; i < count; i++) {
@@ -223,7 +226,7 @@ bool lower_cache(struct eval *eval, struct loc loc, int64_t rows, const char *co
             return false;
         out[i] = module_find_tensor(module, name);
         if (!out[i] && lower->program->resolving)
-            out[i] = module_add_cache(eval->cx, lower->tree, module, name, like[i], rows, loc);
+            out[i] = module_add_cache(eval->cx, lower->tree, module, name, kind, like[i], rows, loc);
         if (out[i] && is_alike(out[i], like[i], rows))
             continue;
         diag_error(eval->cx, loc,

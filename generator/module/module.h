@@ -24,8 +24,8 @@ void module_finish(struct cx *cx, struct module_tree *tree);
 
 /* A state in which the module keeps rows of the value's type and shape, so many: note [rows] in graph.h. Before module_finish. */
 struct module_tensor *module_add_cache(struct cx *cx, struct module_tree *tree, struct module *module,
-                                       const char *name, const struct value *like, int64_t rows,
-                                       struct loc loc);
+                                       const char *name, enum module_cache kind, const struct value *like,
+                                       int64_t rows, struct loc loc);
 
 /* What `training:` calls as its loss in the short form: no part of the tree, its class weights constants. Faulty after an
  * error. */

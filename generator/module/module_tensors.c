@@ -28,14 +28,14 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
 }
 
 struct module_tensor *module_add_cache(struct cx *cx, struct module_tree *tree, struct module *module,
-                                       const char *name, const struct value *like, int64_t rows,
-                                       struct loc loc)
+                                       const char *name, enum module_cache kind, const struct value *like,
+                                       int64_t rows, struct loc loc)
 {
     struct builder build = {.cx = cx, .tree = tree};
     struct module_tensor *tensor = module_add_tensor(&build, module, MODULE_STATE, name, loc);
 
     tensor->dtype = like->dtype;
-    tensor->cache = true;
+    tensor->cache = kind;
     tensor->ndim = like->ndim;
     for (int i = 0; i < like->ndim; i++) {
         tensor->dims[i] = i == 0 ? rows : dim_upper(like->dims[i]);

@@ -109,6 +109,8 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(ATTENTION, attention) /* softmax(head of (..., m, d) x (..., d, n)) x (..., n, v), tail */               \
     OP(CACHED_ATTENTION,                                                                                        \
        cached_attention) /* of rows over the keys and values of their sequences; see note [cached attention] */ \
+    OP(CACHED_SCAN, cached_scan) /* a linear recurrence over rows of sequences; see note [cached scan] */       \
+    OP(RECENT, recent)           /* of each row the last ones of its sequence; see note [recent] */             \
     OP(RECURRENT, recurrent) /* a recurrent layer in one direction, step by step; see note [recurrent] */       \
     OP(RECURRENT_GRADIENT, recurrent_gradient) /* the same backwards, from the gradients of its results */      \
     OP(CONCAT, concat)                         /* along an axis */                                              \
@@ -256,6 +258,25 @@ enum cached_input {
     CACHED_PAGES,
     CACHED_BIAS
 };
+
+/* note [cached scan]
+ * Of rows as above, (rows, ...) each: a factor, a term; a state (sequences, ...); sequence (rows), position (rows). Row r of the result is
+ * factor[r] * before + term[r]. `before` is the last row in front of r that is of its sequence, else the state of that, or 0 where
+ * position[r] is 0. */
+enum cached_scan_input {
+    CACHED_SCAN_FACTOR,
+    CACHED_SCAN_TERM,
+    CACHED_SCAN_STATE,
+    CACHED_SCAN_SEQUENCE,
+    CACHED_SCAN_POSITION,
+    CACHED_SCAN_INPUTS
+};
+
+/* note [recent]
+ * Of rows (n, ...) as above, and a state (sequences, k, ...): what stands up to k places back in its sequence, and the row itself,
+ * (n, k + 1, ...), the row last. Rows of the sequence in front of it in the call come first, behind them (further back) those of the
+ * state, which are what stood in front of the first row of the sequence in this call; before the sequence began stands 0. */
+enum recent_input { RECENT_ROWS, RECENT_STATE, RECENT_SEQUENCE, RECENT_POSITION, RECENT_INPUTS };
 
 enum fence_kind {
     FENCE_FORWARD_PRE,

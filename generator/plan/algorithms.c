@@ -862,6 +862,17 @@ static void tiles_cached_attention(const struct op *op, int64_t tiles[SPLIT_AXES
     tiles[SPLIT_ROWS] = upper(op->inputs[CACHED_KEYS]->dims[1]);
 }
 
+/* Elements of a row. */
+static void tiles_cached_scan(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    const struct value *x = op->inputs[CACHED_SCAN_TERM];
+    int64_t elements = 1;
+
+    for (int i = 1; i < x->ndim; i++)
+        elements *= upper(x->dims[i]);
+    tiles[SPLIT_ROWS] = elements / 16;
+}
+
 static void tiles_ctc(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles[SPLIT_ROWS] = upper(op->inputs[0]->dims[1]);
@@ -950,6 +961,11 @@ static const struct algorithm cpu_algorithms[] = {
     {"attention_paged", GRAPH_OP_CACHED_ATTENTION, "attention_paged", NULL, fits_always, op_macs,
      tiles_cached_attention, PACKED_NONE, PACKED_NONE, scratch_cached_attention,
      "rows that follow each other in a sequence together, page by page: scores, weights, the mean of the values",
+     .core = true},
+    {"recent_rows", GRAPH_OP_RECENT, "recent_rows", NULL, fits_always, op_macs, NULL, PACKED_NONE,
+     PACKED_NONE, NULL, "row by row, from the rows in front of it, then from the state", .core = true},
+    {"scan_rows", GRAPH_OP_CACHED_SCAN, "scan_rows", NULL, fits_always, op_macs, tiles_cached_scan,
+     PACKED_NONE, PACKED_NONE, NULL, "row by row, each behind the one of its sequence before it",
      .core = true},
     {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
      PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",

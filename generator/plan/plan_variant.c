@@ -310,8 +310,8 @@ static void add_shadow(struct planner *planner, const struct module_tensor *tens
 {
     struct variant *variant = planner->variant;
 
-    if (tensor
-            ->cache) /* a call that is made again keeps the same there, and nobody reads what another one was to keep */
+    /* a call that is made again keeps the same there, and nobody reads what another one was to keep */
+    if (tensor->cache == CACHE_TOKENS)
         return;
     for (int i = 0; i < variant->shadow_count; i++)
         if (variant->shadows[i] == tensor)

@@ -19,6 +19,9 @@ struct tensor;
 struct value;
 struct training;
 
+/* What a state keeps of rows: note [rows] in graph.h. A row for each token of each page, or for each sequence, which calls replace. */
+enum module_cache { CACHE_NONE, CACHE_TOKENS, CACHE_SEQUENCES };
+
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
 
 enum init_kind {
@@ -75,7 +78,7 @@ struct module_tensor {
     /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool written;
     bool written_in_eval;                    /* not in training mode alone */
-    bool cache;                              /* a state that keeps rows: note [rows] in graph.h */
+    enum module_cache cache;                 /* of a state */
     bool faulty;                             /* a fault of it was said: its value is bad */
     int moment;                              /* of an __init__: as that of a module */
     struct parametrization *parametrization; /* it is none, and this computes what its name means */

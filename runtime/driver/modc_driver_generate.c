@@ -17,7 +17,7 @@ struct generation {
     struct modc_generation_options options;
     int64_t *ids;
     int *offsets;
-    int rows; /* responses */
+    int rows;   /* responses */
     bool texts; /* responses are told as text */
     struct modc_responses responses;
     void *block, *beams, *lists;
@@ -67,7 +67,8 @@ static int read_ids(const char *text, int64_t **ids, int *count, int room)
         const long long id = strtoll(text, &end, 10);
 
         if (end == text)
-            return modc_driver_fail(EXIT_USAGE, "modc", "--tokens takes ids such as '1 15043 3186', found '%s'", text);
+            return modc_driver_fail(EXIT_USAGE, "modc",
+                                    "--tokens takes ids such as '1 15043 3186', found '%s'", text);
         if (*count == room)
             return modc_driver_fail(EXIT_USAGE, "modc", "--tokens: the model takes %d tokens at most", room);
         (*ids)[(*count)++] = id;
@@ -89,8 +90,8 @@ static int encode(const struct run *run, const struct modc_generation *table, co
     status = modc_encode(table->tokenizer, text, length, 0, &tokens, workspace, bytes);
     free(workspace);
     if (status == MODC_SIZE)
-        return modc_driver_fail(EXIT_USAGE, run->model->name, "the prompt has %d tokens, the context %d", tokens.count,
-                                table->context);
+        return modc_driver_fail(EXIT_USAGE, run->model->name, "the prompt has %d tokens, the context %d",
+                                tokens.count, table->context);
     if (status != MODC_OK)
         return modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
     *count = tokens.count;
@@ -110,12 +111,13 @@ static int read_prompts(struct run *run, struct generation *g)
         int count = 0;
 
         if (!o->prompts[i].ids && g->table->tokenizer == NULL)
-            return modc_driver_fail(EXIT_USAGE, run->model->name, "--generate needs a 'tokenizer:' in the spec; --tokens takes ids");
+            return modc_driver_fail(EXIT_USAGE, run->model->name,
+                                    "--generate needs a 'tokenizer:' in the spec; --tokens takes ids");
         status = o->prompts[i].ids ? read_ids(o->prompts[i].text, &to, &count, context)
                                    : encode(run, g->table, o->prompts[i].text, to, &count);
         if (status == EXIT_OK && (count == 0 || count >= context))
-            return modc_driver_fail(EXIT_USAGE, run->model->name, "a prompt has from 1 to %d tokens here, found %d", context - 1,
-                                    count);
+            return modc_driver_fail(EXIT_USAGE, run->model->name,
+                                    "a prompt has from 1 to %d tokens here, found %d", context - 1, count);
         g->texts = !o->prompts[i].ids;
         g->offsets[i + 1] = g->offsets[i] + count;
     }
@@ -133,7 +135,8 @@ static void make_responses(struct run *run, struct generation *g)
     int most = 0, longest = 0;
 
     for (int i = 0; i < run->options.prompt_count; i++) {
-        const int count = g->offsets[i + 1] - g->offsets[i], more = modc_generation_length(&g->options, count) - count;
+        const int count = g->offsets[i + 1] - g->offsets[i],
+                  more = modc_generation_length(&g->options, count) - count;
 
         most = more > most ? more : most;
         longest = count > longest ? count : longest;
@@ -172,8 +175,8 @@ static void print_text(const struct generation *g, const int64_t *ids, int count
     char *text = modc_driver_zeroed(room, 1);
     size_t bytes = 0;
 
-    if (modc_decode(g->table->tokenizer, ids, count, g->options.skip_special_tokens ? 0 : MODC_KEEP_SPECIAL, text,
-                    room, &bytes) == MODC_OK)
+    if (modc_decode(g->table->tokenizer, ids, count, g->options.skip_special_tokens ? 0 : MODC_KEEP_SPECIAL,
+                    text, room, &bytes) == MODC_OK)
         fwrite(text, 1, bytes, stdout);
     printf("\n");
     free(text);
@@ -223,15 +226,16 @@ static int start(struct run *run, struct generation *g)
 {
     const struct modc_generation *t = g->table;
     const struct modc_io *logits = &run->model->entries[t->entry].outputs[0];
-    const size_t bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per, t->vocabulary,
-                                              t->token_bytes, modc_dtype_bytes(logits->dtype));
+    const size_t bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per,
+                                              t->vocabulary, t->token_bytes, modc_dtype_bytes(logits->dtype));
     enum modc_status status;
 
     if (posix_memalign(&g->block, 64, bytes) != 0)
         return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
     status = modc_generator_init(&g->gen, t, run->net, g->block, bytes);
     if (status == MODC_UNSUPPORTED)
-        return modc_driver_fail(EXIT_USAGE, run->model->name, "a model on a GPU does not write yet: use --device cpu");
+        return modc_driver_fail(EXIT_USAGE, run->model->name,
+                                "a model on a GPU does not write yet: use --device cpu");
     if (status != MODC_OK)
         return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     g->gen.clock = seconds;
@@ -245,9 +249,10 @@ static int write_all(struct run *run, struct generation *g)
     enum modc_status status;
 
     for (int i = 0; i < run->options.prompt_count && g->options.num_beams > 1; i++) {
-        const int count = g->offsets[i + 1] - g->offsets[i], most = modc_generation_length(&g->options, count);
-        const size_t own = modc_beams_bytes(&g->options, count, most < g->table->context ? most : g->table->context,
-                                            g->table->vocabulary);
+        const int count = g->offsets[i + 1] - g->offsets[i],
+                  most = modc_generation_length(&g->options, count);
+        const size_t own = modc_beams_bytes(
+            &g->options, count, most < g->table->context ? most : g->table->context, g->table->vocabulary);
 
         bytes = own > bytes ? own : bytes;
     }
@@ -256,8 +261,9 @@ static int write_all(struct run *run, struct generation *g)
     status = modc_generator_write(&g->gen, &prompts, &g->options, &g->responses, tell, g, g->beams, bytes);
     if (status == MODC_OK)
         return EXIT_OK;
-    return g->gen.message[0] != 0 ? modc_driver_fail(EXIT_USAGE, "--option", "%s", g->gen.message)
-                                  : modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
+    return g->gen.message[0] != 0
+               ? modc_driver_fail(EXIT_USAGE, "--option", "%s", g->gen.message)
+               : modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
 }
 
 static void free_generation(struct generation *g)
@@ -283,7 +289,8 @@ int modc_driver_generate(struct run *run)
 
     if (run->model->generation == NULL) {
         free_generation(g);
-        return modc_driver_fail(EXIT_USAGE, run->model->name, "the spec has no 'generation:' by which it could write");
+        return modc_driver_fail(EXIT_USAGE, run->model->name,
+                                "the spec has no 'generation:' by which it could write");
     }
     g->table = run->model->generation;
     g->lists = modc_driver_zeroed(LISTS, 1);

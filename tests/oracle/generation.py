@@ -28,7 +28,8 @@ class Rows:
 
     def names(self):
         return {"position": self.now.get("position"), "sequence": self.now.get("sequence"),
-                "cached_attention": self.cached_attention, "last": self.last}
+                "cached_attention": self.cached_attention, "last": self.last, "recent": self.recent,
+                "cached_scan": self.cached_scan}
 
     def last(self, x):
         return x[self.now["logit_rows"]]
@@ -66,3 +67,20 @@ class Rows:
                 scores = scores + bias[:, (p - seen).clamp(max=bias.shape[1] - 1)]
             rows.append(torch.einsum("ht,thd->hd", scores.softmax(-1), values[slots[seen]].repeat_interleave(share, 1)))
         return torch.stack(rows) if rows else q.new_zeros(0, q.shape[1], v.shape[2])
+
+    def recent(self, x, n):
+        (kept,) = self.cache(self.sequences, x[:, None].expand(-1, self.context, *x.shape[1:]))
+        rows = []
+        for r, (p, s) in enumerate(zip(self.now["position"].tolist(), self.now["sequence"].tolist())):
+            kept[s, p] = x[r].detach()
+            rows.append(torch.stack([kept[s, p - i] if p >= i else torch.zeros_like(x[0]) for i in reversed(range(n))]))
+        return torch.stack(rows)
+
+    def cached_scan(self, decay, x):
+        (state,) = self.cache(self.sequences, x)
+        decay, rows = decay.expand_as(x), []
+        for r, (p, s) in enumerate(zip(self.now["position"].tolist(), self.now["sequence"].tolist())):
+            h = x[r] if p == 0 else decay[r] * state[s] + x[r]
+            state[s] = h.detach()
+            rows.append(h)
+        return torch.stack(rows)

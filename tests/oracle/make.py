@@ -44,24 +44,24 @@ def whole(seed, low, high, *shape):
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def rows_of(plan, logits, lengths=None, pages=5, page=8):
+def rows_of(plan, logits, lengths=None, sequences=3, per=5):
     """Inputs of a call whose rows are the next tokens of sequences, (sequence, how many): `lengths` says how many these have, and is
     brought up to date. Pages lie backwards."""
-    lengths = [0] * 3 if lengths is None else lengths
+    lengths = [0] * sequences if lengths is None else lengths
     position, sequence = [], []
     for s, count in plan:
         position += range(lengths[s], lengths[s] + count)
         sequence += [s] * count
         lengths[s] += count
-    table = torch.arange(3 * pages).flip(0).view(pages, 3).T
+    table = torch.arange(sequences * per).flip(0).view(per, sequences).T
     return {"position": torch.tensor(position), "sequence": torch.tensor(sequence), "pages": table.contiguous(),
             "logit_rows": torch.arange(len(position))[-logits:]}
 
 
-def several(plans, logits):
+def several(plans, logits, sequences=3, per=5):
     """The same of calls in a row, one dimension more."""
-    lengths = [0] * 3
-    calls = [rows_of(plan, logits, lengths) for plan in plans]
+    lengths = [0] * sequences
+    calls = [rows_of(plan, logits, lengths, sequences, per) for plan in plans]
     return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
 
 
@@ -257,6 +257,14 @@ def all_cases():
                "build/vectors/decoder_calls/inputs.safetensors", "build/vectors/decoder_7/weights.safetensors")
     yield Case("decoder_float64", decoder, "--sequence --dtype float64", "build/vectors/decoder_calls/inputs.safetensors",
                weights(6, decoder, "--dtype", "float64"))
+    mamba = "specs/networks/mamba.yaml"
+    plans = [[(0, 6)], [(1, 5), (0, 1)], [(0, 1), (2, 1), (1, 1), (2, 1), (3, 2)], [(0, 2), (2, 1), (0, 1), (3, 2)],
+             [(3, 1), (2, 3), (1, 1), (0, 1)]]
+    small = "--set vocabulary=64 --set dim=16 --set layers=2 --set context=64"
+    yield Case("mamba_calls", mamba, f"--sequence {small}", {"token": whole(311, 0, 64, len(plans), 6), **several(plans, 3, 4, 1)},
+               weights(7, mamba, *small.split()))
+    yield Case("mamba_fence", mamba, f"--sequence {small} --hooks fence", "build/vectors/mamba_calls/inputs.safetensors",
+               "build/vectors/mamba_calls/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
     yield from gathered()

@@ -270,7 +270,9 @@ static void draw_all(struct modc_beams *b, float *const *rows)
         int at = n;
 
         row_of(b, rows, next.parent)[next.token] = -INFINITY;
-        b->shares[next.parent] = share_of(b, rows, next.parent, max);
+        for (int i = 0; i < b->width; i++)
+            if (row_of(b, rows, i) == row_of(b, rows, next.parent))
+                b->shares[i] = share_of(b, rows, i, max);
         for (; at > 0 && b->candidates[at - 1].score < next.score; at--)
             b->candidates[at] = b->candidates[at - 1];
         b->candidates[at] = next;

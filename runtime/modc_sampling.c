@@ -382,26 +382,46 @@ void modc_process_top_k(struct modc_row *row, int k, int keep)
             row->scores[i] = -INFINITY;
 }
 
+/* A heap of the scores from `least` on. */
+static int gather(const struct modc_row *row, float least)
+{
+    struct modc_ranked *heap = heap_of(row);
+    int count = 0;
+
+    for (int i = 0; i < row->vocabulary; i++)
+        if (row->scores[i] >= least && row->scores[i] > -INFINITY)
+            heap[count++] = (struct modc_ranked){row->scores[i], i};
+    modc_heap_make(heap, count, true);
+    return count;
+}
+
 /* transformers sorts ascending and drops while the sum is at most 1 - p: that is, what stands behind better ones that have p
- * together. Of equal ones the higher id counts as the better, as a stable sort has it. */
+ * together. Of equal ones the higher id counts as the better, as a stable sort has it. What has less than (1 - p) / V is among those
+ * that go, since V of them have less than 1 - p: mostly it is nearly all, and the heap small. */
 void modc_process_top_p(struct modc_row *row, float p, int keep)
 {
     struct modc_ranked *heap = heap_of(row);
     double sum, better = 0;
-    int count = 0, kept = 0;
-    float max;
+    int count, kept = 0;
+    float max, least;
 
+    keep = at_most(keep, row);
     if (!modc_row_max(row->scores, row->vocabulary, &max))
         return;
     sum = modc_row_sum(row->scores, row->vocabulary, max);
-    for (int i = 0; i < row->vocabulary; i++)
-        if (row->scores[i] > -INFINITY)
-            heap[count++] = (struct modc_ranked){row->scores[i], i};
-    modc_heap_make(heap, count, true);
-    while (count > 0 && (kept < at_most(keep, row) || better < (double)p * sum)) {
+    least = p < 1 ? (float)((double)max + log((1 - (double)p) * sum / row->vocabulary) - 1e-3) : -INFINITY;
+    count = gather(row, least);
+    if (count < keep) {
+        least = -INFINITY;
+        count = gather(row, least);
+    }
+    while (count > 0 && (kept < keep || better < (double)p * sum)) {
         better += modc_f32s_exp(modc_heap_pop(heap, &count, true).key - max);
         kept++;
     }
+    for (int i = 0; i < row->vocabulary; i++)
+        if (row->scores[i] < least)
+            row->scores[i] = -INFINITY;
     for (int i = 0; i < count; i++)
         row->scores[heap[i].index] = -INFINITY;
 }

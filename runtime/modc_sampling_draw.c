@@ -13,19 +13,14 @@ double modc_uniform(uint64_t seed, uint64_t sequence, int step, int number)
 
 enum modc_status modc_best_token(const float *scores, int vocabulary, int64_t *id)
 {
-    int best = 0;
+    float max;
 
     if (vocabulary < 1)
         return MODC_SIZE;
-    for (int i = 0; i < vocabulary; i++) {
-        if (isnan(scores[i]))
-            return MODC_NONFINITE;
-        if (scores[i] > scores[best])
-            best = i;
-    }
-    if (isinf(scores[best]))
+    if (!modc_row_max(scores, vocabulary, &max))
         return MODC_NONFINITE;
-    *id = best;
+    for (*id = 0; scores[*id] < max;)
+        ++*id;
     return MODC_OK;
 }
 

@@ -202,7 +202,10 @@ def processor_line(draw, names, vocabulary):
             scores[v] = draw.choice([float("nan"), float("inf"), float("-inf")])
         if "do_sample" in options: # the largest and the least numbers, of which there are several
             scores = [0.5 if score == float("inf") else -7.5 if score == float("-inf") else score for score in scores]
-    result, exact = (processed(options, prompt, ids, scores, dtype) for dtype in (torch.float32, torch.float64))
+    try:
+        result, exact = (processed(options, prompt, ids, scores, dtype) for dtype in (torch.float32, torch.float64))
+    except ValueError: # nothing but -infinity is left, of which there is no entropy
+        return None
     if not torch.equal(result == float("-inf"), exact == float("-inf")) and "remove_invalid_values" not in options:
         return None
     return " | ".join([texts_of(options), ids_of(prompt), ids_of(ids), " ".join(map(number_text, scores)),

@@ -278,6 +278,51 @@ static void test_few(void **state)
     }
 }
 
+/* Rows that are hostile: a step is right or says so, and every search ends. */
+static void test_hostile(void **state)
+{
+    static const float values[] = {NAN, INFINITY, -INFINITY, 0, 1, -1e30f, 3e38f, -3e38f};
+    int drawn = 0, failed = 0;
+
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct search s = search_of(1 + round % 5, 6 + round % 7, 1 + round % 9);
+        struct modc_beams beams;
+        void *memory;
+
+        s.history.prompt = s.prompt;
+        s.options.do_sample = round / 2 % 2;
+        s.options.temperature = round % 3 ? MODC_UNSET : 1e-20f;
+        s.options.length_penalty = round % 4 ? 1 : 1e30f;
+        s.options.early_stopping = (enum modc_early_stopping)(round % 3);
+        s.options.remove_invalid_values = round % 5 == 0;
+        s.options.eos_token_id = (struct modc_ids){(const int64_t[]){1, 2}, round % 3};
+        memory = begin(&s, &beams, (uint64_t)round);
+        while (beams.goes_on) {
+            const int length = beams.length;
+            enum modc_status status;
+
+            for (int w = 0; w < beams.width; w++)
+                for (int i = 0; i < s.vocabulary; i++)
+                    logits[w][i] = modc_uniform(3, 0, drawn++, 0) < 0.1
+                                       ? values[(int)(modc_uniform(3, 1, drawn++, 0) * 8)]
+                                       : (float)modc_uniform(3, 2, drawn++, 0);
+            status = modc_beams_step(&beams, rows);
+            assert_int_equal(beams.length, length + (status == MODC_OK));
+            if (status != MODC_OK) {
+                assert_int_equal(status, MODC_NONFINITE);
+                failed++;
+                break;
+            }
+            for (int w = 0; w < beams.width; w++)
+                assert_true(beams.parents[w] >= 0 && beams.parents[w] < beams.width && beams.tokens[w] >= 0 &&
+                            beams.tokens[w] < s.vocabulary);
+        }
+        free(memory);
+    }
+    assert_true(failed > 100 && failed < 2900);
+}
+
 /* ---- stops and faults ----------------------------------------------------------------------------------------- */
 
 /* What the caller stops is a finished sequence, as an EOS makes one. */
@@ -363,8 +408,8 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases), cmocka_unit_test(test_draws),  cmocka_unit_test(test_few),
-        cmocka_unit_test(test_stops), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_cases),   cmocka_unit_test(test_draws), cmocka_unit_test(test_few),
+        cmocka_unit_test(test_hostile), cmocka_unit_test(test_stops), cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,8 @@ enum modc_status modc_generator_init(struct modc_generator *gen, const struct mo
                  vocabulary = (size_t)table->vocabulary;
     const size_t logits = (size_t)MODC_GENERATION_LOGITS(table->logits, table->sequences);
     const size_t needed = MODC_GENERATOR_BYTES(table->rows, table->logits, table->sequences, table->context,
-                                               table->per, table->vocabulary, table->token_bytes, element);
+                                               table->per, table->vocabulary, table->token_bytes, element,
+                                               table->encoded);
     struct modc_option_memory memory;
 
     if (bytes < needed)
@@ -115,6 +116,7 @@ enum modc_status modc_generator_init(struct modc_generator *gen, const struct mo
     gen->log_probs = take(&at, sequences * (size_t)table->context * 4);
     gen->texts = take(&at, sequences * (size_t)text_room(table));
     gen->logits = take(&at, logits * vocabulary * element);
+    gen->encoded = take(&at, table->encoded);
     gen->scores = take(&at, vocabulary * 4);
     gen->scratch = take(&at, MODC_SAMPLING_BYTES(table->vocabulary));
     memset(gen->pages, 0, sequences * (size_t)table->per * 8);
@@ -368,7 +370,7 @@ enum modc_status modc_generator_keep(struct modc_generator *gen, int sequence, i
         return MODC_NAME;
     if (tokens < 0 || tokens > s->length)
         return MODC_SIZE;
-    if (gen->table->memory_count > 0 && tokens > 0 && tokens < s->done)
+    if (gen->table->recurrent && tokens > 0 && tokens < s->done)
         return MODC_UNSUPPORTED;
     s->length = tokens;
     s->done = s->done < tokens ? s->done : tokens;
@@ -500,6 +502,39 @@ static float *scores_of(struct modc_generator *gen, int row)
     return gen->scores;
 }
 
+enum modc_status modc_generator_encode(struct modc_generator *gen, int sequence, const int64_t *source,
+                                       int count)
+{
+    enum { MOST_SIZES = 16 };
+    struct modc_sequence *s = find(gen, sequence);
+    const struct modc_generation *table;
+    const struct modc_entry *entry;
+    int sizes[MOST_SIZES] = {0};
+    const int64_t target = sequence;
+    const void *inputs[] = {source, &target};
+    void *outputs[1];
+    enum modc_status status;
+
+    if (s == NULL)
+        return MODC_NAME;
+    table = gen->table;
+    if (table->encoder < 0)
+        return MODC_UNSUPPORTED;
+    if (source == NULL)
+        return MODC_POINTER;
+    if (count < 1 || count > table->source)
+        return MODC_SIZE;
+    entry = &table->model->entries[table->encoder];
+    sizes[table->source_size] = count;
+    outputs[0] = gen->encoded;
+    status = entry->call(gen->net, sizes, inputs, outputs);
+    if (status != MODC_OK)
+        return status;
+    s->source = source;
+    s->source_count = count;
+    return MODC_OK;
+}
+
 /* ---- texts ------------------------------------------------------------------------------------------------------ */
 
 /* How many of the last bytes may still become a stop string. */
@@ -623,8 +658,12 @@ static void pick(struct modc_generator *gen, int sequence, int row, struct modc_
 {
     struct modc_sequence *s = &gen->sequences[sequence];
     int64_t *ids = modc_ids_of(gen, sequence);
-    const struct modc_history history = {
-        .prompt = ids, .prompt_count = s->prompt, .ids = ids + s->prompt, .count = s->length - s->prompt};
+    const struct modc_history history = {.prompt = ids,
+                                         .prompt_count = s->prompt,
+                                         .ids = ids + s->prompt,
+                                         .count = s->length - s->prompt,
+                                         .encoder = s->source,
+                                         .encoder_count = s->source_count};
     struct modc_row scores = {scores_of(gen, row), gen->table->vocabulary, gen->scratch};
     const double sum = s->options.logprobs != 0 ? modc_log_sum(scores.scores, scores.vocabulary) : 0;
     enum modc_status status;

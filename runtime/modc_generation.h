@@ -49,8 +49,14 @@ struct modc_generation {
         per;           /* tokens of a sequence, sequences, tokens of a page, pages of a sequence */
     const int *caches; /* which states of the model keep rows for each token: (sequences * per * page, ...) */
     int cache_count;
-    const int *memories; /* and for each sequence: (sequences, ...); of recurrent models */
+    const int *memories; /* and for each sequence: (sequences, ...) */
     int memory_count;
+    bool recurrent; /* some of these change with each token */
+    int encoder; /* the entry that reads a source, by two inputs: ids, and the sequence; -1: there is none */
+    int source;  /* ids of one at most */
+    int source_size; /* which size that is */
+    size_t encoded;  /* bytes of what it returns, at most */
+    int64_t start;   /* with an encoder: the id in front of what is written; -1: none is said */
     struct modc_ids eos;
     int64_t pad; /* -1: none */
     const struct modc_default *defaults;
@@ -67,8 +73,9 @@ enum { MODC_MAX_STOP = 128 }; /* bytes of a stop string */
 #define MODC_GENERATION_TEXT(token_bytes) ((token_bytes) + 2 * MODC_MAX_STOP + 16)
 #define MODC_GENERATION_PART(count, bytes) (((size_t)(count) * (size_t)(bytes) + 63) / 64 * 64)
 
-/* The block of a generator. element: bytes of a logit, 4 or 8. */
-#define MODC_GENERATOR_BYTES(rows, logits, sequences, context, per, vocabulary, token_bytes, element)        \
+/* The block of a generator. element: bytes of a logit, 4 or 8; encoded: of what an encoder returns, or 0. */
+#define MODC_GENERATOR_BYTES(rows, logits, sequences, context, per, vocabulary, token_bytes, element,        \
+                             encoded)                                                                        \
     (MODC_GENERATION_PART(rows, 8) * 3 +                                                                     \
      MODC_GENERATION_PART(MODC_GENERATION_LOGITS(logits, sequences), 8) +                                    \
      MODC_GENERATION_PART((sequences) * (per), 8) + MODC_GENERATION_PART((sequences) * (per), 4) +           \
@@ -77,7 +84,8 @@ enum { MODC_MAX_STOP = 128 }; /* bytes of a stop string */
      MODC_GENERATION_PART(sequences, (size_t)(context)*4) +                                                  \
      MODC_GENERATION_PART(sequences, MODC_GENERATION_TEXT(token_bytes)) +                                    \
      MODC_GENERATION_PART(MODC_GENERATION_LOGITS(logits, sequences), (size_t)(vocabulary) * (element)) +     \
-     MODC_GENERATION_PART(vocabulary, 4) + MODC_GENERATION_PART(1, MODC_SAMPLING_BYTES(vocabulary)))
+     MODC_GENERATION_PART(1, encoded) + MODC_GENERATION_PART(vocabulary, 4) +                                \
+     MODC_GENERATION_PART(1, MODC_SAMPLING_BYTES(vocabulary)))
 
 /* ---- what is told ---------------------------------------------------------------------------------------------- */
 
@@ -121,6 +129,8 @@ struct modc_sequence {
     int pages;             /* that it has */
     uint64_t number, turn; /* for random numbers; since when it waits */
     double started;
+    const int64_t *source; /* what it is written from; NULL: nothing */
+    int source_count;
     struct modc_generation_options options;
     struct modc_decoder decoder;
     struct modc_piece piece;   /* of the step that runs */
@@ -137,7 +147,7 @@ struct modc_generator {
     int64_t *ids; /* (sequences, context) */
     float *log_probs;
     char *texts;
-    void *logits;
+    void *logits, *encoded; /* encoded: what the encoder returns, which nobody reads */
     float *scores;
     void *scratch;
     int logits_room;
@@ -171,6 +181,11 @@ enum modc_status modc_generator_begin(struct modc_generator *gen, const int64_t 
  * done, and has no events. */
 enum modc_status modc_generator_read(struct modc_generator *gen, const int64_t *ids, int count,
                                      int *sequence);
+
+/* Reads what the sequence is written from, by the model's encoder: between begin (with the tokens that a decoder starts from) and the
+ * first step. The ids stay the caller's, and are looked at by penalties of the encoder's. MODC_UNSUPPORTED: the model has none. */
+enum modc_status modc_generator_encode(struct modc_generator *gen, int sequence, const int64_t *source,
+                                       int count);
 
 /* One call of the model. events: room for one of each sequence, MODC_SIZE else. *count: how many came, 0 too while prompts are read. */
 enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_event *events, int room,
@@ -212,6 +227,11 @@ struct modc_prompts {
     const int64_t *ids;
     const int *offsets;
     int count;
+    /* With an encoder: what each response is written from, as offsets say (NULL: `source_count` ids of the one prompt). Then ids may be
+     * NULL: each response begins with the model's start. */
+    const int64_t *sources;
+    const int *source_offsets;
+    int source_count;
 };
 
 /* Rows of `room` tokens, as many as prompts times num_return_sequences, those of a prompt together. Behind a response stands `pad`. */

@@ -23,8 +23,14 @@ struct writing {
     int running; /* responses that are written */
 };
 
-static const int64_t *prompt_of(const struct modc_prompts *prompts, int i, int *count)
+static const int64_t *prompt_of(const struct modc_generator *gen, const struct modc_prompts *prompts, int i,
+                                int *count)
 {
+    if (prompts->ids == NULL) {
+        *count = 1;
+        return &gen->table->start;
+    }
+
     const int from = prompts->offsets != NULL ? prompts->offsets[i] : 0;
 
     *count = prompts->offsets != NULL ? prompts->offsets[i + 1] - from : prompts->count;
@@ -33,7 +39,20 @@ static const int64_t *prompt_of(const struct modc_prompts *prompts, int i, int *
 
 static int prompt_count(const struct modc_prompts *prompts)
 {
-    return prompts->offsets != NULL ? prompts->count : 1;
+    return prompts->offsets != NULL || prompts->source_offsets != NULL ? prompts->count : 1;
+}
+
+/* The prompt's source, for a sequence that has begun. */
+static enum modc_status encode_source(struct modc_generator *gen, const struct modc_prompts *prompts, int i,
+                                      int sequence)
+{
+    const int from = prompts->source_offsets != NULL ? prompts->source_offsets[i] : 0;
+
+    if (prompts->sources == NULL)
+        return MODC_OK;
+    return modc_generator_encode(gen, sequence, prompts->sources + from,
+                                 prompts->source_offsets != NULL ? prompts->source_offsets[i + 1] - from
+                                                                 : prompts->source_count);
 }
 
 static bool has_free(const struct modc_generator *gen)
@@ -63,13 +82,15 @@ static bool launch(struct writing *w, enum modc_status *status)
     struct modc_generator *gen = w->gen;
     struct job *job = &w->job;
     int count, sequence;
-    const int64_t *ids = prompt_of(w->prompts, job->prompt, &count);
+    const int64_t *ids = prompt_of(gen, w->prompts, job->prompt, &count);
     const bool last = job->sample + 1 == w->options->num_return_sequences;
 
     if (job->prefix < 0 && !has_free(gen))
         return false;
     if (job->prefix < 0 && w->options->num_return_sequences > 1 && count > 1) {
         *status = modc_generator_read(gen, ids, count - 1, &job->prefix);
+        if (*status == MODC_OK)
+            *status = encode_source(gen, w->prompts, job->prompt, job->prefix);
         return *status == MODC_OK;
     }
     if (job->prefix < 0) {
@@ -77,7 +98,8 @@ static bool launch(struct writing *w, enum modc_status *status)
         if (*status != MODC_OK)
             return false;
         assign(w, sequence);
-        return true;
+        *status = encode_source(gen, w->prompts, job->prompt, sequence);
+        return *status == MODC_OK;
     }
     if (job->lent || gen->sequences[job->prefix].active)
         return false;
@@ -145,7 +167,7 @@ static void take(struct writing *w, const struct modc_event *given)
     if (w->job.lent && event.sequence == w->job.prefix) {
         int count;
 
-        prompt_of(w->prompts, w->job.prompt, &count);
+        prompt_of(gen, w->prompts, w->job.prompt, &count);
         modc_generator_keep(gen, event.sequence, count - 1);
         gen->sequences[event.sequence].row = -1;
         w->job.lent = false;
@@ -274,7 +296,8 @@ static enum modc_status follow(struct search *search)
     return status;
 }
 
-static enum modc_status search_beams(struct search *search, const int64_t *ids, int count,
+static enum modc_status search_beams(struct search *search, const struct modc_prompts *prompts,
+                                     const int64_t *ids, int count,
                                      const struct modc_generation_options *options, uint64_t number,
                                      void *memory, size_t bytes)
 {
@@ -288,6 +311,11 @@ static enum modc_status search_beams(struct search *search, const int64_t *ids, 
         return status;
     s = &gen->sequences[search->sequences[0]];
     s->row = 0;
+    status = encode_source(gen, prompts, (int)number, search->sequences[0]);
+    if (status != MODC_OK)
+        return status;
+    history.encoder = s->source;
+    history.encoder_count = s->source_count;
     for (int i = 1; i < MODC_MAX_BEAMS; i++)
         search->sequences[i] = -1;
     status = modc_beams_begin(&search->beams, options, &history, most < context ? most : context,
@@ -352,7 +380,8 @@ static enum modc_status score_beam(struct writing *w, const int64_t *ids, int co
     status = modc_generator_begin(gen, ids, count, &options, 0, &sequence);
     if (status != MODC_OK)
         return status;
-    if (length > 0)
+    status = encode_source(gen, w->prompts, row / w->options->num_return_sequences, sequence);
+    if (status == MODC_OK && length > 0)
         status = modc_generator_extend(gen, sequence, w->out->ids + at, length);
     if (status == MODC_OK)
         status = modc_score_sequence(gen, sequence);
@@ -372,9 +401,9 @@ static enum modc_status write_beams(struct writing *w, void *memory, size_t byte
     for (int i = 0; i < prompt_count(w->prompts) && status == MODC_OK; i++) {
         struct search search = {.gen = w->gen};
         int count;
-        const int64_t *ids = prompt_of(w->prompts, i, &count);
+        const int64_t *ids = prompt_of(w->gen, w->prompts, i, &count);
 
-        status = search_beams(&search, ids, count, options, (uint64_t)i, memory, bytes);
+        status = search_beams(&search, w->prompts, ids, count, options, (uint64_t)i, memory, bytes);
         end_rows(w->gen);
         if (status == MODC_OK)
             status = give_beams(&search, options, i, w->out, w->stream, w->user);
@@ -395,8 +424,9 @@ enum modc_status modc_generator_write(struct modc_generator *gen, const struct m
     struct writing writing = {gen, prompts, options, out, stream, user, {.prefix = -1}, 0};
     enum modc_status status;
 
-    if (gen == NULL || gen->table == NULL || prompts == NULL || prompts->ids == NULL || out == NULL ||
-        out->ids == NULL || out->lengths == NULL)
+    if (gen == NULL || gen->table == NULL || prompts == NULL || out == NULL ||
+        (prompts->ids == NULL && (prompts->sources == NULL || gen->table->start < 0)) || out->ids == NULL ||
+        out->lengths == NULL)
         return MODC_POINTER;
     if (modc_generator_active(gen) > 0)
         return MODC_BUSY;
@@ -409,7 +439,7 @@ enum modc_status modc_generator_write(struct modc_generator *gen, const struct m
     for (int i = 0; i < prompt_count(prompts); i++) {
         int count;
 
-        prompt_of(prompts, i, &count);
+        prompt_of(gen, prompts, i, &count);
         if (count < 1 || modc_generation_length(options, count) - count > out->room)
             return MODC_SIZE;
     }

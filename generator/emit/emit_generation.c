@@ -22,20 +22,40 @@ static int size_index(const struct emit *e, const char *name)
     return i;
 }
 
+static int size_of(const struct emit *e, const struct dim *dim)
+{
+    int i = 0;
+
+    while (!dim_equal(dim, dim_size(&e->cx->arena, &e->tree->sizes[i])))
+        i++;
+    return i;
+}
+
 /* The size that counts the rows. */
 static int rows_index(const struct emit *e)
 {
-    const struct dim *rows = e->plan->program->entries[0].graphs[0][0]->inputs[0]->dims[0];
-    int i = 0;
-
-    while (!dim_equal(rows, dim_size(&e->cx->arena, &e->tree->sizes[i])))
-        i++;
-    return i;
+    return size_of(e, e->plan->program->entries[0].graphs[0][0]->inputs[0]->dims[0]);
 }
 
 static const char *max_of(struct emit *e, int size)
 {
     return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_max(e->cx, NULL, e->tree->sizes[size].name));
+}
+
+/* Of what the encoder returns. */
+static int64_t encoded_bytes(const struct emit *e)
+{
+    const int encoder = program_encoder(e->plan->program);
+    const struct value *value;
+    int64_t bytes;
+
+    if (encoder < 0)
+        return 0;
+    value = e->plan->program->entries[encoder].graphs[0][0]->outputs[0];
+    bytes = dtype_rows[value->dtype].bytes;
+    for (int i = 0; i < value->ndim; i++)
+        bytes *= dim_upper(value->dims[i]);
+    return bytes;
 }
 
 void emit_generation_header(struct emit *e, struct text *out)
@@ -53,10 +73,10 @@ void emit_generation_header(struct emit *e, struct text *out)
     text_printf(
         out,
         "/* The block of %s_generator_init. */\n#define %s_GENERATOR_BYTES \\\n"
-        "    MODC_GENERATOR_BYTES(%s, %s, \\\n                         %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d)\n\n",
+        "    MODC_GENERATOR_BYTES(%s, %s, \\\n                         %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d, %lld)\n\n",
         e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), e->M, e->M,
         (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
-        dtype_rows[logits->dtype].bytes);
+        dtype_rows[logits->dtype].bytes, (long long)encoded_bytes(e));
     text_printf(out, "/* %s_generator_init, %s_options */\nMODC_GENERATION_FUNCTIONS(%s)\n\n", e->m, e->m,
                 e->m);
 }
@@ -67,7 +87,8 @@ static void print_caches(struct emit *e, struct text *out, const char *name, enu
 
     text_printf(out, "static const int %s[] = {", name);
     for (int i = 0; i < e->tree->state_count; i++) {
-        if (e->tree->states[i]->cache != kind)
+        if (e->tree->states[i]->cache != kind &&
+            !(kind == CACHE_SEQUENCES && e->tree->states[i]->cache == CACHE_SOURCE))
             continue;
         text_printf(out, "%s%d", first ? "" : ", ", i);
         first = false;
@@ -103,11 +124,15 @@ void emit_generation_source(struct emit *e, struct text *out)
     const struct generation *generation = e->tree->generation;
     const int64_t eos = e->tree->tokenizer ? e->tree->tokenizer->table->eos : -1;
     const bool own_eos = generation->eos_count > 0;
+    const int encoder = program_encoder(e->plan->program);
+    const int source = encoder >= 0
+                           ? size_of(e, e->plan->program->entries[encoder].graphs[0][0]->inputs[0]->dims[0])
+                           : -1;
 
     text_add(out, "\n");
     if (has_caches(e, CACHE_TOKENS))
         print_caches(e, out, "caches_table", CACHE_TOKENS);
-    if (has_caches(e, CACHE_SEQUENCES))
+    if (has_caches(e, CACHE_SEQUENCES) || has_caches(e, CACHE_SOURCE))
         print_caches(e, out, "memories_table", CACHE_SEQUENCES);
     if (own_eos || eos >= 0) {
         text_add(out, "static const int64_t eos_table[] = {");
@@ -128,8 +153,15 @@ void emit_generation_source(struct emit *e, struct text *out)
                 (long long)generation->page, (long long)generation->per);
     if (has_caches(e, CACHE_TOKENS))
         text_add(out, "    .caches = caches_table, .cache_count = MODC_ROWS(caches_table),\n");
-    if (has_caches(e, CACHE_SEQUENCES))
-        text_add(out, "    .memories = memories_table, .memory_count = MODC_ROWS(memories_table),\n");
+    if (has_caches(e, CACHE_SEQUENCES) || has_caches(e, CACHE_SOURCE))
+        text_printf(out, "    .memories = memories_table, .memory_count = MODC_ROWS(memories_table),%s\n",
+                    has_caches(e, CACHE_SEQUENCES) ? " .recurrent = true," : "");
+    if (encoder >= 0)
+        text_printf(
+            out, "    .encoder = %d, .source = %s, .source_size = %d, .encoded = %lld, .start = %lld,\n",
+            encoder, max_of(e, source), source, (long long)encoded_bytes(e), (long long)generation->start);
+    else
+        text_add(out, "    .encoder = -1,\n");
     if (own_eos || eos >= 0)
         text_add(out, "    .eos = {eos_table, MODC_ROWS(eos_table)},\n");
     if (generation->pad < 0 && e->tree->tokenizer && e->tree->tokenizer->table->pad >= 0)

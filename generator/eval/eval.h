@@ -207,10 +207,16 @@ struct eval {
     bool (*find_row_name)(struct eval *eval, const char *name, struct loc loc, struct ev *out);
     bool (*cache)(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                   const struct value *const *like, int count, struct module_tensor **out);
+    bool (*memory)(struct eval *eval, struct loc loc, int64_t each, const char *const *what,
+                   const struct value *const *like, int count, struct module_tensor **out);
+    bool resolves;                        /* what modules keep is not yet known */
     const struct eval_building *building; /* NULL: statements of a graph run */
 };
 
 struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* The module whose statements run, of its class's forward or of another of its methods; the model itself. */
+struct module *eval_module(const struct eval *eval);
 
 /* Whether the model is trained. Who asks makes the graph one of this mode alone. */
 bool eval_in_training(struct eval *eval);

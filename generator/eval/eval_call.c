@@ -1,5 +1,6 @@
 /* eval_call.c - calls of functions of the tables and of the spec, methods and modules. */
 #include "eval/evaluator.h"
+#include "graph/graph.h"
 
 #include <assert.h>
 #include <string.h>
@@ -139,8 +140,19 @@ static struct ev call_tables(struct eval *eval, const struct ev *callee, const s
 struct frame {
     const struct spec_function *function;
     const struct module *self;
+    const struct module_call *call; /* in which it runs */
+    const struct graph *graph;
     const struct frame *outer;
 };
+
+struct module *eval_module(const struct eval *eval)
+{
+    for (const struct frame *f = eval->frame; f && f->call == eval->call && f->graph == eval->graph;
+         f = f->outer)
+        if (f->self)
+            return (struct module *)f->self;
+    return (struct module *)(eval->call ? eval->call->module : eval->graph->root);
+}
 
 /* So that functions which call each other many times say their faults often enough, but come to an end. */
 static void count_fault(struct eval *eval, const struct spec_function *function)
@@ -161,7 +173,7 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
                                     struct scope *closure, const struct call *call)
 {
     struct scope *outer = scope, own = {0};
-    struct frame frame = {function, self, eval->frame};
+    struct frame frame = {function, self, eval->call, eval->graph, eval->frame};
     struct ev out;
 
     for (const struct frame *f = eval->frame; f; f = f->outer) {

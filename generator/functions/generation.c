@@ -265,12 +265,154 @@ static struct ev fn_cached_scan(struct eval *eval, struct ev *args, int count, s
     return ev_tensor(loc, out);
 }
 
+/* ---- what an encoder gives ------------------------------------------------------------------------------------- */
+
+static const char *const memory_names[] = {"memory_keys", "memory_values", "memory_length"};
+
+/* int64 without dimensions. */
+static bool need_target(struct eval *eval, const struct ev *arg)
+{
+    if (arg->kind == EV_TENSOR && arg->tensor->dtype == DTYPE_INT64 && arg->tensor->ndim == 0)
+        return build_in_range(eval, arg->loc, "remember", arg->tensor,
+                              dim_const(&eval->cx->arena, generation_of(eval)->sequences), false);
+    diag_error(eval->cx, arg->loc, "remember: sequence is an int64 tensor without dimensions, found %s",
+               ev_text(eval, arg));
+    return false;
+}
+
+/* (tokens, heads, width) of a source. */
+static bool need_source(struct eval *eval, const char *name, const struct ev *arg)
+{
+    const struct value *x = arg->tensor;
+
+    if (!need_tensor(eval, "remember", arg))
+        return false;
+    if (x->ndim == 3 && dtype_is_float(x->dtype))
+        return true;
+    diag_error(eval->cx, arg->loc, "remember: %s is (tokens, heads, width), floating, found %s %s", name,
+               dtype_rows[x->dtype].name, shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return false;
+}
+
+/* Rows `into` of a state of the module become `rows`. */
+static bool put_rows(struct eval *eval, struct loc loc, struct module_tensor *state, struct value *into,
+                     struct value *rows)
+{
+    struct value *before = eval->read(eval, state, loc).tensor;
+    struct value *after = before && into ? build_scatter_inside(eval, loc, "remember", before, 0, into, rows,
+                                                                PRIM_LOAD, false)
+                                         : NULL;
+
+    return after && eval->write(eval, state->owner, state->name, loc, NULL, after);
+}
+
+/* remember(k, v, sequence): what cross_attention of the module then reads for rows of that sequence. */
+static struct ev fn_remember(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *like[3], *k = args[0].tensor, *v = args[1].tensor;
+    struct value length, *into, *one;
+    struct module_tensor *states[3];
+    struct scope scope = {.outer = NULL};
+    int64_t each;
+    (void)count;
+
+    if (!generation_of(eval) || !eval->memory) {
+        need_rows(eval, "remember", loc);
+        return BAD;
+    }
+    if (!need_source(eval, "k", &args[0]) || !need_source(eval, "v", &args[1]) ||
+        !need_target(eval, &args[2]) || !refuse_gradients(eval, "remember", loc))
+        return BAD;
+    if (k->dtype != v->dtype || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1])) {
+        diag_error(eval->cx, loc, "remember: k and v have the same tokens and heads, found %s and %s",
+                   shape_text(&eval->cx->arena, k->ndim, k->dims),
+                   shape_text(&eval->cx->arena, v->ndim, v->dims));
+        return BAD;
+    }
+    each = dim_upper(k->dims[0]);
+    length = (struct value){.dtype = DTYPE_INT64, .ndim = 1, .dims = {k->dims[0]}};
+    like[0] = k;
+    like[1] = v;
+    like[2] = &length;
+    if (!eval->memory(eval, loc, each, memory_names, like, 3, states))
+        return BAD;
+    scope_bind(eval, &scope, "sequence", args[2]);
+    scope_bind(eval, &scope, "each", ev_int(eval, loc, each));
+    scope_bind(eval, &scope, "tokens", ev_dim(loc, k->dims[0]));
+    into = eval_text(eval, &scope, "sequence * each + arange(tokens)").tensor;
+    one = eval_text(eval, &scope, "sequence.view(1)").tensor;
+    if (!put_rows(eval, loc, states[0], into, args[0].tensor) ||
+        !put_rows(eval, loc, states[1], into, args[1].tensor) ||
+        !put_rows(eval, loc, states[2], one,
+                  eval_text(eval, &scope, "torch.full((1,), tokens, dtype=torch.int64)").tensor))
+        return BAD;
+    return ev_none(loc);
+}
+
+/* Of a call whose memory is not known yet: something of the shape that it may have. */
+static struct ev not_yet(struct eval *eval, const struct ev *q, struct loc loc)
+{
+    if (eval->resolves)
+        return ev_tensor(loc, build_copy(eval, loc, q->tensor));
+    diag_error(eval->cx, loc, "cross_attention: nothing is remembered in '%s'",
+               eval_module(eval)->path[0] ? eval_module(eval)->path : "the model");
+    diag_hint(eval->cx, "let an entry that reads the source call remember(k, v, sequence) in this module");
+    return BAD;
+}
+
+/* cross_attention(q, scale, softcap): over all that is remembered for each row's sequence. */
+static struct ev fn_cross_attention(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct generation *generation = generation_of(eval);
+    struct module_tensor *states[3];
+    struct value *inputs[CACHED_BIAS + 1], *k;
+    struct scope scope = {.outer = NULL};
+    struct ev settings[] = {args[0], args[0], args[0], args[1], ev_none(loc), args[2]};
+    struct op *op;
+    (void)count;
+
+    if (!need_rows(eval, "cross_attention", loc) || !need_heads(eval, "q", &args[0]) ||
+        !refuse_gradients(eval, "cross_attention", loc))
+        return BAD;
+    if (!eval->memory(eval, loc, 0, memory_names, NULL, 3, states))
+        return not_yet(eval, &args[0], loc);
+    inputs[CACHED_QUERIES] = args[0].tensor;
+    inputs[CACHED_KEYS] = k = eval->read(eval, states[0], loc).tensor;
+    inputs[CACHED_VALUES] = eval->read(eval, states[1], loc).tensor;
+    settings[1].tensor = k;
+    settings[2].tensor = inputs[CACHED_VALUES];
+    if (!fit_together(eval, settings, loc))
+        return BAD;
+    scope_bind(eval, &scope, "length", ev_tensor(loc, eval->read(eval, states[2], loc).tensor));
+    scope_bind(eval, &scope, "sequence", ev_tensor(loc, eval->row_value(eval, ROW_SEQUENCE)));
+    scope_bind(eval, &scope, "sequences", ev_int(eval, loc, generation->sequences));
+    inputs[CACHED_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
+    inputs[CACHED_POSITION] = eval_text(eval, &scope, "_index_inside(length, sequence) - 1").tensor;
+    inputs[CACHED_PAGES] = eval_text(eval, &scope, "arange(sequences).view(-1, 1)").tensor;
+    if (!inputs[CACHED_POSITION] || !inputs[CACHED_PAGES])
+        return BAD;
+    op = op_new(eval, GRAPH_OP_CACHED_ATTENTION, "cross_attention", inputs, CACHED_BIAS);
+    op->cached.page = dim_upper(k->dims[0]) / generation->sequences;
+    return read_settings(eval, settings, op) ? ev_tensor(loc, build_op(eval, loc, op)) : BAD;
+}
+
+/* Rows at an index that is known to be inside. */
+static struct ev fn_index_inside(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return ev_tensor(
+        loc, build_gather_inside(eval, loc, "index_select", args[0].tensor, 0, args[1].tensor, false));
+}
+
 extern const struct function_row generation_functions[];
 
 const struct function_row generation_functions[] = {
     {"cached_attention(q, k, v, scale=None, window=None, softcap=None, bias=None)", ROWS,
      .build = fn_cached_attention},
     {"last(input)", ROWS, .build = fn_last},
+    {"remember(k, v, sequence)", ROWS, .build = fn_remember},
+    {"cross_attention(q, scale=None, softcap=None)", ROWS, .build = fn_cross_attention},
+    {"_index_inside(input, index)", HIDDEN, .build = fn_index_inside},
     {"recent(input, n)", ROWS, .build = fn_recent},
     {"cached_scan(decay, input)", ROWS, .build = fn_cached_scan},
     {.signature = NULL},

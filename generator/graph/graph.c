@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "tree/generation.h"
+
 struct graph *graph_of_tree(struct cx *cx)
 {
     struct graph *graph = ARENA_NEW(&cx->arena, struct graph);
@@ -317,6 +319,24 @@ bool program_generates(const struct program *program)
            (logits->dtype == DTYPE_FLOAT32 || logits->dtype == DTYPE_FLOAT64) &&
            dim_is_const(logits->dims[1], NULL) && dim_upper(logits->dims[1]) > 0 &&
            dim_equal(logits->dims[0], graph->rows[ROW_LOGITS]->dims[0]);
+}
+
+int program_encoder(const struct program *program)
+{
+    const struct generation *generation = program->tree->generation;
+    const char *name = generation ? generation->encoder : NULL;
+
+    for (int i = 0; name && i < program->entry_count; i++) {
+        const struct graph *graph = program->entries[i].graphs[0][0];
+
+        if (strcmp(program->entries[i].name, name) != 0 || !graph || graph->input_count != 2 ||
+            graph->result_count != 1)
+            continue;
+        if (graph->inputs[0]->dtype == DTYPE_INT64 && graph->inputs[0]->ndim == 1 &&
+            graph->inputs[1]->dtype == DTYPE_INT64 && graph->inputs[1]->ndim == 0)
+            return i;
+    }
+    return -1;
 }
 
 bool region_has_slot(const struct region *region, const struct module_tensor *tensor)

@@ -197,6 +197,9 @@ void program_verify(struct program *program, const char *after, bool last);
  * can write by it. */
 bool program_generates(const struct program *program);
 
+/* The index of the entry that `encoder` names, which takes int64 (tokens) and an int64, and returns one tensor; -1: none, or none such. */
+int program_encoder(const struct program *program);
+
 void graph_dump(struct text *text, const struct graph *graph, bool json);
 void program_dump(struct text *text, const struct program *program, bool json);
 

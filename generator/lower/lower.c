@@ -175,6 +175,8 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .row_value = lower_row_value,
                           .find_row_name = lower_find_row_name,
                           .cache = lower_cache,
+                          .memory = lower_memory,
+                          .resolves = program->resolving,
                           .partial = tree->spec->partial};
     tree->sizes = lower->entry->sizes;
     eval->globals = module_global_scope(eval, tree, true);
@@ -612,6 +614,15 @@ struct program *lower_program(struct cx *cx, struct module_tree *tree)
                 "forward is no function from one int64 token a row to logits, (logits, n): the model gets no generator");
             diag_hint(cx,
                       "take one input beside those of 'generation:', and return the logits of last(x) alone");
+        }
+        if (tree->generation && tree->spec->generation->encoder && program_encoder(program) < 0) {
+            diag_error(cx, tree->spec->generation->encoder_loc,
+                       "'%s' is no entry that takes int64 (tokens) and an int64, the sequence",
+                       tree->spec->generation->encoder);
+            diag_hint(cx,
+                      "entries: {%s(source, target): ...}, inputs: {source: {shape: [tokens], dtype: int64}, "
+                      "target: {shape: [], dtype: int64}}",
+                      tree->spec->generation->encoder);
         }
         warn_unused(cx, tree);
     }

@@ -208,32 +208,60 @@ static bool is_alike(const struct module_tensor *tensor, const struct value *lik
     return alike;
 }
 
+/* The state of the module; made while that may be. NULL after an error. */
+static struct module_tensor *find_cache(struct eval *eval, struct loc loc, struct module *module,
+                                        const char *name, enum module_cache kind, const struct value *like,
+                                        int64_t rows, const char *what)
+{
+    struct lower *lower = (struct lower *)eval;
+    struct module_tensor *tensor = module_find_tensor(module, name);
+
+    if (!fits_cache(eval, loc, what, like))
+        return NULL;
+    if (!tensor && lower->program->resolving)
+        tensor = module_add_cache(eval->cx, lower->tree, module, name, kind, like, rows, loc);
+    if (tensor && is_alike(tensor, like, rows))
+        return tensor;
+    diag_error(eval->cx, loc,
+               "what is kept here of a row, %s of shape %s, has another shape in other calls of '%s'", what,
+               shape_text(&eval->cx->arena, like->ndim, like->dims),
+               module->path[0] ? module->path : lower->tree->name);
+    return NULL;
+}
+
 bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                  const struct value *const *like, int count, struct module_tensor **out)
 {
-    struct lower *lower = (struct lower *)eval;
-    struct arena *arena = &eval->cx->arena;
-    struct module *module = (struct module *)(eval->call ? eval->call->module : eval->graph->root);
-    const struct generation *generation = lower->tree->generation;
+    const struct generation *generation = ((struct lower *)eval)->tree->generation;
     const int64_t rows = kind == CACHE_SEQUENCES ? generation->sequences
                                                  : generation_pages(generation) * generation->page;
+    struct module *module = eval_module(eval);
     int number = count_caches(eval)[module->index]++;
 
     for (int i = 0; i < count; i++) {
-        const char *name = cache_name(arena, module, what[i], number);
+        const char *name = cache_name(&eval->cx->arena, module, what[i], number);
 
-        if (!fits_cache(eval, loc, what[i], like[i]))
+        out[i] = find_cache(eval, loc, module, name, kind, like[i], rows, what[i]);
+        if (!out[i])
             return false;
-        out[i] = module_find_tensor(module, name);
-        if (!out[i] && lower->program->resolving)
-            out[i] = module_add_cache(eval->cx, lower->tree, module, name, kind, like[i], rows, loc);
-        if (out[i] && is_alike(out[i], like[i], rows))
-            continue;
-        diag_error(eval->cx, loc,
-                   "what is kept here of a row, %s of shape %s, has another shape in other calls of '%s'",
-                   what[i], shape_text(arena, like[i]->ndim, like[i]->dims),
-                   module->path[0] ? module->path : eval->graph->program->tree->name);
-        return false;
+    }
+    return true;
+}
+
+bool lower_memory(struct eval *eval, struct loc loc, int64_t each, const char *const *what,
+                  const struct value *const *like, int count, struct module_tensor **out)
+{
+    const struct generation *generation = ((struct lower *)eval)->tree->generation;
+    struct module *module = eval_module(eval);
+
+    for (int i = 0; i < count; i++) {
+        const char *name = cache_name(&eval->cx->arena, module, what[i], 0);
+
+        out[i] = like ? find_cache(eval, loc, module, name, CACHE_SOURCE, like[i],
+                                   generation->sequences * (like[i]->ndim > 1 ? each : 1), what[i])
+                      : module_find_tensor(module, name);
+        if (!out[i])
+            return false;
     }
     return true;
 }

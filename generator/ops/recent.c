@@ -11,7 +11,8 @@ static const char *recent_broken(struct cx *cx, const struct op *op)
         return "it takes rows, a state and what is known of the rows";
     x = op->inputs[RECENT_ROWS];
     state = op->inputs[RECENT_STATE];
-    if (x->ndim < 1 || state->ndim != x->ndim + 1 || x->dtype != state->dtype || !dim_is_const(state->dims[1], NULL))
+    if (x->ndim < 1 || state->ndim != x->ndim + 1 || x->dtype != state->dtype ||
+        !dim_is_const(state->dims[1], NULL))
         return "its state does not fit its rows";
     for (int i = 1; i < x->ndim; i++)
         if (!dim_equal(x->dims[i], state->dims[i + 1]))
@@ -29,7 +30,8 @@ static const char *recent_infer(struct cx *cx, struct op *op)
     const struct dim *dims[MAX_DIMS];
 
     if (x->ndim + 1 > MAX_DIMS)
-        return arena_format(&cx->arena, "%s: the result would have more than %d dimensions", op->label, MAX_DIMS);
+        return arena_format(&cx->arena, "%s: the result would have more than %d dimensions", op->label,
+                            MAX_DIMS);
     dims[0] = x->dims[0];
     dims[1] = dim_add(&cx->arena, state->dims[1], dim_const(&cx->arena, 1));
     for (int i = 1; i < x->ndim; i++)

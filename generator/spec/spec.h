@@ -192,6 +192,9 @@ struct spec_generation {
     struct loc loc;
     struct expr *context, *sequences, *page; /* never NULL in a whole spec */
     struct expr *eos, *pad;                  /* NULL: the tokenizer's, or none */
+    struct expr *start;  /* the id that stands in front of what a decoder writes; NULL: pad */
+    const char *encoder; /* the entry that reads a source; NULL: none */
+    struct loc encoder_loc;
     struct spec_option *defaults;
     int default_count;
     int first_input, first_size; /* those of its own */

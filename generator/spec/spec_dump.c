@@ -350,6 +350,10 @@ static void put_generation(struct dump *d, const struct spec_generation *generat
         put_expr(d, "eos", generation->eos);
     if (generation->pad)
         put_expr(d, "pad", generation->pad);
+    if (generation->start)
+        put_expr(d, "start", generation->start);
+    if (generation->encoder)
+        put(d, "encoder", generation->encoder);
     if (generation->default_count > 0) {
         begin(d, "defaults", "{");
         for (int i = 0; i < generation->default_count; i++)

@@ -67,17 +67,21 @@ static void read_defaults(struct reader *r, const struct node *key, const struct
     }
 }
 
+static void read_encoder(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->generation->encoder = spec_read_text(r, key, node, "the name of an entry");
+    r->spec->generation->encoder_loc = node->loc;
+}
+
 void spec_read_generation(struct reader *r, const struct node *key, const struct node *node)
 {
     struct spec_generation *generation = ARENA_NEW(&r->cx->arena, struct spec_generation);
     const struct {
         const char *name;
         struct expr **value;
-    } values[] = {{"context", &generation->context},
-                  {"sequences", &generation->sequences},
-                  {"page", &generation->page},
-                  {"eos", &generation->eos},
-                  {"pad", &generation->pad}};
+    } values[] = {{"context", &generation->context}, {"sequences", &generation->sequences},
+                  {"page", &generation->page},       {"eos", &generation->eos},
+                  {"pad", &generation->pad},         {"start", &generation->start}};
 
     if (!spec_is_mapping(r, key, node, "a mapping with context"))
         return;
@@ -93,6 +97,8 @@ void spec_read_generation(struct reader *r, const struct node *key, const struct
             *values[k].value = spec_read_expr(r, part, item);
         else if (strcmp(part->value, "defaults") == 0)
             read_defaults(r, part, item);
+        else if (strcmp(part->value, "encoder") == 0)
+            read_encoder(r, part, item);
         else
             r->spec->partial |= spec_unknown_key(r, part, "'generation'", SPEC_IN_GENERATION)[0] != 0;
     }

@@ -20,7 +20,8 @@ struct generation {
     int64_t per;       /* pages of a sequence */
     int64_t *eos;
     int eos_count;
-    int64_t pad; /* -1: none */
+    int64_t pad, start;  /* -1: none */
+    const char *encoder; /* the entry that reads a source; NULL: none */
     struct generation_default *defaults;
     int default_count;
 };

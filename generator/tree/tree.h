@@ -19,8 +19,9 @@ struct tensor;
 struct value;
 struct training;
 
-/* What a state keeps of rows: note [rows] in graph.h. A row for each token of each page, or for each sequence, which calls replace. */
-enum module_cache { CACHE_NONE, CACHE_TOKENS, CACHE_SEQUENCES };
+/* What a state keeps of rows: note [rows] in graph.h. A row for each token of each page; for each sequence one that calls replace; or what
+ * each sequence is written from. */
+enum module_cache { CACHE_NONE, CACHE_TOKENS, CACHE_SEQUENCES, CACHE_SOURCE };
 
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
 

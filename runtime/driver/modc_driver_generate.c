@@ -78,10 +78,10 @@ static int read_ids(const char *text, int64_t **ids, int *count, int room)
 }
 
 static int encode(const struct run *run, const struct modc_generation *table, const char *text, int64_t *ids,
-                  int *count)
+                  int *count, int room)
 {
     const size_t length = strlen(text), bytes = modc_encode_bytes(table->tokenizer, length);
-    struct modc_tokens tokens = {.ids = ids, .room = table->context};
+    struct modc_tokens tokens = {.ids = ids, .room = room};
     void *workspace = NULL;
     enum modc_status status;
 
@@ -90,8 +90,9 @@ static int encode(const struct run *run, const struct modc_generation *table, co
     status = modc_encode(table->tokenizer, text, length, 0, &tokens, workspace, bytes);
     free(workspace);
     if (status == MODC_SIZE)
-        return modc_driver_fail(EXIT_USAGE, run->model->name, "the prompt has %d tokens, the context %d",
-                                tokens.count, table->context);
+        return modc_driver_fail(EXIT_USAGE, run->model->name,
+                                "the prompt has %d tokens, and there is room for %d", tokens.count,
+                                table->context);
     if (status != MODC_OK)
         return modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
     *count = tokens.count;
@@ -101,7 +102,7 @@ static int encode(const struct run *run, const struct modc_generation *table, co
 static int read_prompts(struct run *run, struct generation *g)
 {
     const struct options *o = &run->options;
-    const int context = g->table->context;
+    const int context = g->table->encoder >= 0 ? g->table->source + 1 : g->table->context;
     int status = EXIT_OK;
 
     g->ids = modc_driver_zeroed((size_t)o->prompt_count * (size_t)context, sizeof *g->ids);
@@ -114,7 +115,7 @@ static int read_prompts(struct run *run, struct generation *g)
             return modc_driver_fail(EXIT_USAGE, run->model->name,
                                     "--generate needs a 'tokenizer:' in the spec; --tokens takes ids");
         status = o->prompts[i].ids ? read_ids(o->prompts[i].text, &to, &count, context)
-                                   : encode(run, g->table, o->prompts[i].text, to, &count);
+                                   : encode(run, g->table, o->prompts[i].text, to, &count, context);
         if (status == EXIT_OK && (count == 0 || count >= context))
             return modc_driver_fail(EXIT_USAGE, run->model->name,
                                     "a prompt has from 1 to %d tokens here, found %d", context - 1, count);
@@ -128,18 +129,23 @@ static int read_prompts(struct run *run, struct generation *g)
     return status;
 }
 
+/* Tokens that a response stands behind: one where the prompt is what an encoder reads. */
+static int prompt_length(const struct generation *g, int prompt)
+{
+    return g->table->encoder >= 0 ? 1 : g->offsets[prompt + 1] - g->offsets[prompt];
+}
+
 /* Room for all that is written. */
 static void make_responses(struct run *run, struct generation *g)
 {
     struct modc_responses *out = &g->responses;
-    int most = 0, longest = 0;
+    int most = 0;
 
     for (int i = 0; i < run->options.prompt_count; i++) {
         const int count = g->offsets[i + 1] - g->offsets[i],
                   more = modc_generation_length(&g->options, count) - count;
 
         most = more > most ? more : most;
-        longest = count > longest ? count : longest;
     }
     g->rows = run->options.prompt_count * g->options.num_return_sequences;
     out->room = most;
@@ -227,7 +233,8 @@ static int start(struct run *run, struct generation *g)
     const struct modc_generation *t = g->table;
     const struct modc_io *logits = &run->model->entries[t->entry].outputs[0];
     const size_t bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per,
-                                              t->vocabulary, t->token_bytes, modc_dtype_bytes(logits->dtype));
+                                              t->vocabulary, t->token_bytes, modc_dtype_bytes(logits->dtype),
+                                              t->encoded);
     enum modc_status status;
 
     if (posix_memalign(&g->block, 64, bytes) != 0)
@@ -244,7 +251,12 @@ static int start(struct run *run, struct generation *g)
 
 static int write_all(struct run *run, struct generation *g)
 {
-    const struct modc_prompts prompts = {g->ids, g->offsets, run->options.prompt_count};
+    const bool encodes = g->table->encoder >= 0;
+    const struct modc_prompts prompts = {.ids = encodes ? NULL : g->ids,
+                                         .offsets = encodes ? NULL : g->offsets,
+                                         .count = run->options.prompt_count,
+                                         .sources = encodes ? g->ids : NULL,
+                                         .source_offsets = encodes ? g->offsets : NULL};
     size_t bytes = 0;
     enum modc_status status;
 

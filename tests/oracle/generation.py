@@ -20,7 +20,7 @@ class Rows:
         self.reset()
 
     def reset(self):
-        self.caches = []
+        self.caches, self.memories = [], {}
 
     def call(self, inputs):
         self.now = {name: inputs[name] for name in INPUTS if name in inputs}
@@ -67,6 +67,23 @@ class Rows:
                 scores = scores + bias[:, (p - seen).clamp(max=bias.shape[1] - 1)]
             rows.append(torch.einsum("ht,thd->hd", scores.softmax(-1), values[slots[seen]].repeat_interleave(share, 1)))
         return torch.stack(rows) if rows else q.new_zeros(0, q.shape[1], v.shape[2])
+
+    def remember(self, module, k, v, sequence):
+        self.memories[module, int(sequence)] = k.detach(), v.detach()
+
+    def cross_attention(self, module, q, scale=None, softcap=None):
+        scale = q.shape[2] ** -0.5 if scale is None else scale
+        rows = []
+        for r, s in enumerate(self.now["sequence"].tolist()):
+            k, v = self.memories.get((module, s), (None, None))
+            if k is None:
+                rows.append(torch.zeros_like(q[r]))
+                continue
+            share = q.shape[1] // k.shape[1]
+            scores = torch.einsum("hd,thd->ht", q[r], k.repeat_interleave(share, 1)) * scale
+            scores = softcap * torch.tanh(scores / softcap) if softcap is not None else scores
+            rows.append(torch.einsum("ht,thd->hd", scores.softmax(-1), v.repeat_interleave(share, 1)))
+        return torch.stack(rows)
 
     def recent(self, x, n):
         (kept,) = self.cache(self.sequences, x[:, None].expand(-1, self.context, *x.shape[1:]))

@@ -448,6 +448,8 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
 
     if (scores_prompt(s) && count > logits)
         count = logits;
+    if (gen->table->alone && count > 1)
+        count = 1;
     if (count == waiting && logits == 0 && !s->reads)
         count--;
     *piece = (struct modc_piece){.first = batch->logits};

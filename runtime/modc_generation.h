@@ -52,6 +52,7 @@ struct modc_generation {
     const int *memories; /* and for each sequence: (sequences, ...) */
     int memory_count;
     bool recurrent; /* some of these change with each token */
+    bool alone;     /* a call has one row of a sequence at most */
     int encoder; /* the entry that reads a source, by two inputs: ids, and the sequence; -1: there is none */
     int source;  /* ids of one at most */
     int source_size; /* which size that is */

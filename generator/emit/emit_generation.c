@@ -154,8 +154,9 @@ void emit_generation_source(struct emit *e, struct text *out)
     if (has_caches(e, CACHE_TOKENS))
         text_add(out, "    .caches = caches_table, .cache_count = MODC_ROWS(caches_table),\n");
     if (has_caches(e, CACHE_SEQUENCES) || has_caches(e, CACHE_SOURCE))
-        text_printf(out, "    .memories = memories_table, .memory_count = MODC_ROWS(memories_table),%s\n",
-                    has_caches(e, CACHE_SEQUENCES) ? " .recurrent = true," : "");
+        text_printf(out, "    .memories = memories_table, .memory_count = MODC_ROWS(memories_table),%s%s\n",
+                    has_caches(e, CACHE_SEQUENCES) ? " .recurrent = true," : "",
+                    e->tree->one_row ? " .alone = true," : "");
     if (encoder >= 0)
         text_printf(
             out, "    .encoder = %d, .source = %s, .source_size = %d, .encoded = %lld, .start = %lld,\n",

@@ -207,8 +207,9 @@ struct eval {
     bool (*find_row_name)(struct eval *eval, const char *name, struct loc loc, struct ev *out);
     bool (*cache)(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
                   const struct value *const *like, int count, struct module_tensor **out);
-    bool (*memory)(struct eval *eval, struct loc loc, int64_t each, const char *const *what,
-                   const struct value *const *like, int count, struct module_tensor **out);
+    bool (*memory)(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
+                   const char *const *what, const struct value *const *like, int count,
+                   struct module_tensor **out);
     bool resolves;                        /* what modules keep is not yet known */
     const struct eval_building *building; /* NULL: statements of a graph run */
 };

@@ -265,6 +265,66 @@ static struct ev fn_cached_scan(struct eval *eval, struct ev *args, int count, s
     return ev_tensor(loc, out);
 }
 
+/* ---- what rows carry to the next ------------------------------------------------------------------------------- */
+
+/* The state of the module under that name; NULL after an error. */
+static struct module_tensor *find_carried(struct eval *eval, const char *what, const struct ev *name,
+                                          struct loc loc, const struct value *like)
+{
+    struct module_tensor *state;
+
+    if (name->kind != EV_STRING) {
+        diag_error(eval->cx, name->loc, "%s: name is a text, found %s", what, ev_text(eval, name));
+        return NULL;
+    }
+    return eval->memory(eval, loc, CACHE_SEQUENCES, 1, &name->text, &like, 1, &state) ? state : NULL;
+}
+
+/* carried(name, shape): (rows, *shape), what the row before in the sequence gave to carry; 0 for a sequence's first. */
+static struct ev fn_carried(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value like = {.dtype = eval->default_dtype};
+    const struct dim *dims[MAX_DIMS];
+    struct module_tensor *state;
+    struct scope scope = {.outer = NULL};
+    int ndim;
+    (void)count;
+
+    if (!need_rows(eval, "carried", loc) || !refuse_gradients(eval, "carried", loc) ||
+        !need_shape(eval, "carried", &args[1], NULL, dims, &ndim))
+        return BAD;
+    if (ndim + 1 > MAX_DIMS) {
+        diag_error(eval->cx, args[1].loc, "carried: a shape has less than %d dimensions", MAX_DIMS);
+        return BAD;
+    }
+    like.ndim = ndim + 1;
+    like.dims[0] = eval->row_value(eval, ROW_POSITION)->dims[0];
+    for (int i = 0; i < ndim; i++)
+        like.dims[i + 1] = dims[i];
+    state = find_carried(eval, "carried", &args[0], loc, &like);
+    if (!state)
+        return BAD;
+    scope_bind(eval, &scope, "state", ev_tensor(loc, eval->read(eval, state, loc).tensor));
+    scope_bind(eval, &scope, "sequence", ev_tensor(loc, eval->row_value(eval, ROW_SEQUENCE)));
+    scope_bind(eval, &scope, "position", ev_tensor(loc, eval->row_value(eval, ROW_POSITION)));
+    scope_bind(eval, &scope, "ones", ev_int(eval, loc, ndim));
+    return eval_text(eval, &scope,
+                     "where((position > 0).view((-1,) + (1,) * ones), _index_inside(state, sequence), 0.0)");
+}
+
+/* carry(name, input): what `carried` gives to the next row of each sequence. */
+static struct ev fn_carry(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct module_tensor *state;
+    (void)count;
+
+    if (!need_rows(eval, "carry", loc) || !need_tensor_of_rows(eval, "carry", &args[1]) ||
+        !refuse_gradients(eval, "carry", loc))
+        return BAD;
+    state = find_carried(eval, "carry", &args[0], loc, args[1].tensor);
+    return state && keep(eval, loc, state, args[1].tensor, ROW_SEQUENCE) ? ev_none(loc) : BAD;
+}
+
 /* ---- what an encoder gives ------------------------------------------------------------------------------------- */
 
 static const char *const memory_names[] = {"memory_keys", "memory_values", "memory_length"};
@@ -334,7 +394,7 @@ static struct ev fn_remember(struct eval *eval, struct ev *args, int count, stru
     like[0] = k;
     like[1] = v;
     like[2] = &length;
-    if (!eval->memory(eval, loc, each, memory_names, like, 3, states))
+    if (!eval->memory(eval, loc, CACHE_SOURCE, each, memory_names, like, 3, states))
         return BAD;
     scope_bind(eval, &scope, "sequence", args[2]);
     scope_bind(eval, &scope, "each", ev_int(eval, loc, each));
@@ -374,7 +434,7 @@ static struct ev fn_cross_attention(struct eval *eval, struct ev *args, int coun
     if (!need_rows(eval, "cross_attention", loc) || !need_heads(eval, "q", &args[0]) ||
         !refuse_gradients(eval, "cross_attention", loc))
         return BAD;
-    if (!eval->memory(eval, loc, 0, memory_names, NULL, 3, states))
+    if (!eval->memory(eval, loc, CACHE_SOURCE, 0, memory_names, NULL, 3, states))
         return not_yet(eval, &args[0], loc);
     inputs[CACHED_QUERIES] = args[0].tensor;
     inputs[CACHED_KEYS] = k = eval->read(eval, states[0], loc).tensor;
@@ -410,6 +470,8 @@ const struct function_row generation_functions[] = {
     {"cached_attention(q, k, v, scale=None, window=None, softcap=None, bias=None)", ROWS,
      .build = fn_cached_attention},
     {"last(input)", ROWS, .build = fn_last},
+    {"carried(name, shape)", ROWS, .build = fn_carried},
+    {"carry(name, input)", ROWS, .build = fn_carry},
     {"remember(k, v, sequence)", ROWS, .build = fn_remember},
     {"cross_attention(q, scale=None, softcap=None)", ROWS, .build = fn_cross_attention},
     {"_index_inside(input, index)", HIDDEN, .build = fn_index_inside},

@@ -50,6 +50,18 @@ static struct value *find_slots(struct eval *eval, struct loc loc, const struct 
     return slot.kind == EV_TENSOR ? slot.tensor : NULL;
 }
 
+/* A call has one row of a sequence, or it ends. */
+static void need_one_row(struct eval *eval, struct loc loc, struct value *sequence)
+{
+    struct scope scope = {.outer = NULL};
+    struct ev apart;
+
+    scope_bind(eval, &scope, "sequence", ev_tensor(loc, sequence));
+    apart = eval_text(eval, &scope, "(sequence[:, None] == sequence).sum(1) == 1");
+    if (apart.kind == EV_TENSOR)
+        build_holds(eval, loc, apart.tensor);
+}
+
 void lower_start_rows(struct lower *lower, struct ev *args)
 {
     const struct generation *generation = lower->tree->generation;
@@ -85,6 +97,8 @@ void lower_start_rows(struct lower *lower, struct ev *args)
     is_within(eval, loc, rows[ROW_PAGES], generation_pages(generation));
     build_in_range(eval, loc, names[ROW_LOGITS], rows[ROW_LOGITS], rows[ROW_POSITION]->dims[0], false);
     rows[ROW_SLOT] = find_slots(eval, loc, generation, rows);
+    if (lower->tree->one_row)
+        need_one_row(eval, loc, rows[ROW_SEQUENCE]);
 }
 
 /* A region takes what it reads of the rows as inputs behind its own. */
@@ -248,17 +262,20 @@ bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, cons
     return true;
 }
 
-bool lower_memory(struct eval *eval, struct loc loc, int64_t each, const char *const *what,
-                  const struct value *const *like, int count, struct module_tensor **out)
+bool lower_memory(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
+                  const char *const *what, const struct value *const *like, int count,
+                  struct module_tensor **out)
 {
-    const struct generation *generation = ((struct lower *)eval)->tree->generation;
+    struct lower *lower = (struct lower *)eval;
     struct module *module = eval_module(eval);
 
+    lower->tree->one_row |= kind == CACHE_SEQUENCES;
     for (int i = 0; i < count; i++) {
         const char *name = cache_name(&eval->cx->arena, module, what[i], 0);
 
-        out[i] = like ? find_cache(eval, loc, module, name, CACHE_SOURCE, like[i],
-                                   generation->sequences * (like[i]->ndim > 1 ? each : 1), what[i])
+        out[i] = like ? find_cache(eval, loc, module, name, kind, like[i],
+                                   lower->tree->generation->sequences * (like[i]->ndim > 1 ? each : 1),
+                                   what[i])
                       : module_find_tensor(module, name);
         if (!out[i])
             return false;

@@ -212,9 +212,10 @@ struct module_tree {
     int requirement_count;
     struct binding *constants; /* in order; values */
     int constant_count;
-    const struct training *training;     /* training.h; NULL: none */
-    const struct rollout *rollout;       /* rollout.h; NULL: none */
-    const struct tokenizer *tokenizer;   /* tokenizer.h; NULL: none */
+    const struct training *training;   /* training.h; NULL: none */
+    const struct rollout *rollout;     /* rollout.h; NULL: none */
+    const struct tokenizer *tokenizer; /* tokenizer.h; NULL: none */
+    bool one_row; /* of a sequence in a call: modules carry something from one row to the next */
     const struct generation *generation; /* generation.h; NULL: none */
     enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
     bool partial;              /* as spec.h's; or some module or tensor is faulty */

@@ -142,8 +142,7 @@ static void make_responses(struct run *run, struct generation *g)
     int most = 0;
 
     for (int i = 0; i < run->options.prompt_count; i++) {
-        const int count = g->offsets[i + 1] - g->offsets[i],
-                  more = modc_generation_length(&g->options, count) - count;
+        const int count = prompt_length(g, i), more = modc_generation_length(&g->options, count) - count;
 
         most = more > most ? more : most;
     }
@@ -261,8 +260,7 @@ static int write_all(struct run *run, struct generation *g)
     enum modc_status status;
 
     for (int i = 0; i < run->options.prompt_count && g->options.num_beams > 1; i++) {
-        const int count = g->offsets[i + 1] - g->offsets[i],
-                  most = modc_generation_length(&g->options, count);
+        const int count = prompt_length(g, i), most = modc_generation_length(&g->options, count);
         const size_t own = modc_beams_bytes(
             &g->options, count, most < g->table->context ? most : g->table->context, g->table->vocabulary);
 

@@ -101,3 +101,12 @@ class Rows:
             state[s] = h.detach()
             rows.append(h)
         return torch.stack(rows)
+
+    def carried(self, module, name, shape):
+        states = self.memories.setdefault((module, name), {})
+        return torch.stack([states.get(s, torch.zeros(shape)) if p > 0 else torch.zeros(shape)
+                            for p, s in zip(self.now["position"].tolist(), self.now["sequence"].tolist())])
+
+    def carry(self, module, name, x):
+        for r, s in enumerate(self.now["sequence"].tolist()):
+            self.memories[module, name][s] = x[r].detach()

@@ -265,6 +265,13 @@ def all_cases():
                weights(7, mamba, *small.split()))
     yield Case("mamba_fence", mamba, f"--sequence {small} --hooks fence", "build/vectors/mamba_calls/inputs.safetensors",
                "build/vectors/mamba_calls/weights.safetensors")
+    lstm = "specs/networks/lstm.yaml"
+    small = "--set dim=8 --set hidden=12 --set vocabulary=32"
+    plans = [[(0, 1), (1, 1)], [(1, 1), (0, 1)], [(2, 1), (0, 1)], [(1, 1), (3, 1)], [(3, 1), (2, 1)], [(0, 1), (1, 1)]]
+    yield Case("lstm_calls", lstm, f"--sequence {small}", {"token": whole(321, 0, 32, len(plans), 2), **several(plans, 2, 4, 8)},
+               weights(8, lstm, *small.split()))
+    yield Case("lstm_fence", lstm, f"--sequence {small} --hooks fence", "build/vectors/lstm_calls/inputs.safetensors",
+               "build/vectors/lstm_calls/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
     yield from gathered()

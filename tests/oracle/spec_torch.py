@@ -478,7 +478,7 @@ class StatementNames:
                 return table[name]
         if name in self.spec.functions:
             return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
-        if self.spec.rows and name in ("remember", "cross_attention"):
+        if self.spec.rows and name in ("remember", "cross_attention", "carried", "carry"):
             return functools.partial(getattr(self.spec.rows, name), self.module)
         return self.spec.load_file if name == "load_file" else torch_name(name)
 

@@ -836,7 +836,6 @@ static void tiles_matrices(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_BATCHES] = dealt(op->inputs[0], op->inputs[0]->ndim - 2);
 }
 
-/* Samples, which are an axis of their log-probabilities. */
 enum { CACHED_BAND = 4 }; /* templates/c/attention_paged.c */
 
 int64_t cached_attention_room(const struct op *op)
@@ -873,6 +872,7 @@ static void tiles_cached_scan(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_ROWS] = elements / 16;
 }
 
+/* Samples, which are an axis of their log-probabilities. */
 static void tiles_ctc(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles[SPLIT_ROWS] = upper(op->inputs[0]->dims[1]);
@@ -1019,6 +1019,9 @@ static const struct algorithm cuda_algorithms[] = {
     {"attention_online", GRAPH_OP_ATTENTION, "attention_online", NULL, fits_always, cost_blocks, NULL,
      PACKED_NONE, PACKED_NONE, NULL,
      "some queries of a head at a time, over all keys once: a sum of values that shrinks as larger scores are found"},
+    {"attention_paged", GRAPH_OP_CACHED_ATTENTION, "attention_paged", NULL, fits_always, op_macs, NULL,
+     PACKED_NONE, PACKED_NONE, NULL,
+     "a block some heads of a row, whose warps take turns over its pages: a sum of values that shrinks as larger scores are found"},
     {"recurrent_rows", GRAPH_OP_RECURRENT, "recurrent_rows", NULL, fits_recurrent_dot, cost_recurrent_dot,
      NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
      "step by step, some rows a block: eight threads for a unit, with the weight as it lies"},

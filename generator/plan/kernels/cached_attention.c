@@ -13,6 +13,22 @@ static const char *cached_attention_stem(struct cx *cx, const struct op *op)
     return text.data;
 }
 
+/* On CUDA: how many heads of a group a warp takes at a time, a power of 2, and columns. */
+static void holes_block(struct draft *draft, const struct op *op)
+{
+    enum { MOST_QUERIES = 4, MOST_PARTS = 4, LANES = 32 };
+    const struct value *q = op->inputs[CACHED_QUERIES], *v = op->inputs[CACHED_VALUES];
+    const int64_t share = dim_upper(q->dims[1]) / dim_upper(v->dims[1]);
+    const int64_t parts = (dim_upper(v->dims[2]) + LANES - 1) / LANES;
+    int queries = 1;
+
+    while (queries < share && queries < MOST_QUERIES)
+        queries *= 2;
+    hole_int(draft, "T_queries", queries);
+    hole_int(draft, "T_aligned", op->cached.page % (LANES / queries) == 0);
+    hole_int(draft, "T_parts", parts < 1 ? 1 : parts < MOST_PARTS ? parts : MOST_PARTS);
+}
+
 /* What a score is multiplied with, and what bounds it. */
 static void holes_score(struct draft *draft, const struct op *op)
 {
@@ -80,6 +96,7 @@ static void holes_cached_attention(struct draft *draft)
         hole_dim(draft, "T_n", bias->dims[1]);
     hole_int(draft, "T_vector_math", draft->kernel->computed == DTYPE_FLOAT32);
     holes_score(draft, op);
+    holes_block(draft, op);
     draft->kernel->comment = cached_attention_comment(cx, op);
 }
 

@@ -164,7 +164,7 @@ static const char *print_functions(struct cx *cx)
         &text,
         "# Functions and methods\n\nWhat statements can call, by family, and where PyTorch has it: as `torch.NAME`, as "
         "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
-        "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`; those of transformers are in `torch.nn`.\n");
+        "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`; those of transformers are in `torch.nn`; those of generation are modc's own, for models with `generation:`.\n");
     for (const struct function_family *family = function_families; family->rows; family++) {
         bool any = false;
 

@@ -6,6 +6,7 @@
 #include "modc_tokenizer.h"
 #include "module/module.h"
 #include "tokenizer/tokenizer.h"
+#include "tree/generation.h"
 
 static const struct entry *find_entry(const struct side *side, const char *name)
 {
@@ -148,7 +149,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 22 };
+enum { SETTINGS = 23 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -241,6 +242,24 @@ static const char *tokenizer_text(struct compare *c, const struct spec *spec)
                         (unsigned long long)(spec->tokens->hash & 0xffffffff));
 }
 
+static const char *generation_text(struct compare *c, const struct generation *generation)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    if (!generation)
+        return "none";
+    text_printf(&text, "context %lld, sequences %lld, page %lld", (long long)generation->context,
+                (long long)generation->sequences, (long long)generation->page);
+    for (int i = 0; i < generation->eos_count; i++)
+        text_printf(&text, "%s%lld", i ? " " : ", eos ", (long long)generation->eos[i]);
+    if (generation->pad >= 0)
+        text_printf(&text, ", pad %lld", (long long)generation->pad);
+    for (int i = 0; i < generation->spec->default_count; i++)
+        text_printf(&text, ", %s %s", generation->spec->defaults[i].name,
+                    words_of(c, generation->spec->defaults[i].value));
+    return text.data;
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
     static const struct spec_training none = {0};
@@ -272,6 +291,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"ema", words_of(c, training->ema)},
         {"tokenizer", tokenizer_text(c, spec)},
         {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
+        {"generation", generation_text(c, side->tree->generation)},
     };
 
     memcpy(settings, list, sizeof list);

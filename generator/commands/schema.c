@@ -170,6 +170,9 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_KEY] = "text",
     [SPEC_VALUE_KEYS] = "keys",
     [SPEC_VALUE_INFO] = "info",
+    [SPEC_VALUE_GENERATION] = "generation",
+    [SPEC_VALUE_IDS] = "ids",
+    [SPEC_VALUE_OPTIONS] = "options",
     [SPEC_VALUE_UPDATE] = "update",
     [SPEC_VALUE_OPTIMIZER] = "optimizer",
     [SPEC_VALUE_CLIP] = "clip",
@@ -709,6 +712,22 @@ static void define_rollout(struct json *j)
     end(j);
 }
 
+static void define_generation(struct json *j)
+{
+    define_type(j, "id", "[\"integer\", \"string\"]", NULL,
+                "of a token: a number, or an expression over constants");
+    define_one_or_many(j, "ids", "id");
+    define_mapping(j, "options", "^" NAME "$", "expression");
+    object(j, "generation");
+    print_keys(j, SPEC_IN_GENERATION);
+    object(j, "patternProperties");
+    refer(j, "[^A-Za-z0-9_]", "piece");
+    end(j);
+    literal(j, "additionalProperties", "false");
+    literal(j, "required", "[\"context\"]");
+    end(j);
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
 void schema_print(struct cx *cx, struct text *text)
@@ -741,6 +760,7 @@ void schema_print(struct cx *cx, struct text *text)
     define_classes(j);
     define_training(j);
     define_rollout(j);
+    define_generation(j);
     end(j);
     end(j);
     text_add(text, "\n");

@@ -346,8 +346,10 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         if (s->explain && s->explain(eval, s, expr->text, expr->loc))
             return;
 
+    const bool has_rows = eval->graph && eval->graph->program && eval->graph->program->tree->generation;
     const char *const *functions = function_names(
-        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS | FUNCTION_ROWS, &count);
+        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS | (has_rows ? FUNCTION_ROWS : 0),
+        &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);

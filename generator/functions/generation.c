@@ -19,7 +19,7 @@ static bool need_rows(struct eval *eval, const char *what, struct loc loc)
 
     if (generation_of(eval) && eval->row_value && eval->row_value(eval, ROW_SLOT))
         return true;
-    if (spec && spec->generation && !generation_of(eval))
+    if (spec && (spec->generation ? !generation_of(eval) : spec->partial))
         return false; /* it is faulty, which was said */
     if (!spec || !spec->generation) {
         diag_error(eval->cx, loc, "%s is for models with 'generation:'", what);

@@ -497,7 +497,7 @@ static struct op *find_rows(const struct op *write)
     if (!scatter || scatter->code != GRAPH_OP_SCATTER || write->inputs[1] != slot ||
         !dag_is_identity(write->dag) || scatter->inputs[0] != slot || scatter->scatter.along ||
         scatter->scatter.axis != 0 || scatter->inputs[1]->ndim != 1 || graph_uses(made) != 1 ||
-        value_root(scatter->inputs[2]) == slot)
+        value_root(scatter->inputs[1]) == slot || value_root(scatter->inputs[2]) == slot)
         return NULL;
 
     const struct dag_node *result = &scatter->dag->nodes[scatter->dag->result];

@@ -83,8 +83,10 @@ void spec_read_generation(struct reader *r, const struct node *key, const struct
                   {"page", &generation->page},       {"eos", &generation->eos},
                   {"pad", &generation->pad},         {"start", &generation->start}};
 
-    if (!spec_is_mapping(r, key, node, "a mapping with context"))
+    if (!spec_is_mapping(r, key, node, "a mapping with context")) {
+        r->spec->partial = true;
         return;
+    }
     r->spec->generation = generation;
     generation->loc = key->loc;
     for (int i = 0; i < node->count; i++) {

@@ -5,6 +5,7 @@
 #include "emit/emit.h"
 #include "fuzz.h"
 #include "lower/lower.h"
+#include "module/generation.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 
@@ -67,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct module_tree *tree = module_build(&cx, spec, i);
         struct program *program;
 
+        tree->generation = generation_read(&cx, tree);
         module_dump(&out, tree, false);
         module_dump(&out, tree, true);
         if (!lower_resolve(&cx, tree))

@@ -43,7 +43,7 @@ ABOUT = {
     "passes/attention.c": ("CONTRACT MAP SOFTMAX VIEW", "the pattern that becomes ATTENTION"),
     "passes/check.c": ("CHECK VIEW WRITE", "checks move to the front, before writes"),
     "passes/fold.c": ("CONTRACT CONV MAP VIEW", "scales and biases go into the weights of these two"),
-    "passes/fuse.c": ("MAP VIEW WRITE", "maps join others; a write may not read what it replaces"),
+    "passes/fuse.c": ("MAP SCATTER VIEW WRITE", "maps join others; a write may not read what it replaces, and of rows puts these alone"),
     "passes/gates.c": ("CONTRACT RECURRENT VIEW", "a recurrent layer takes in the product of its input"),
     "passes/keep.c": ("CALL RECURRENT", "what these two save, and backward does not read, is not saved"),
     "passes/layout.c": ("CALL CONCAT CONTRACT CONV GRADIENT MAP POOL REDUCE SOFTMAX VIEW YIELD",

@@ -59,6 +59,10 @@ WRONG = [
     ("    statements: [return fc(x)]\n", "", "act(x)"),
     ("return fc(x) - mean", "return x[1: 3]", "forward(x)"),
     ("forward(x):", "forward:", "forward"),
+    ("entries:", "generation: {sequences: 2}\nentries:", "'context' is a required property"),
+    ("entries:", "generation: {context: 8, size: 2}\nentries:", "'size'"),
+    ("entries:", "generation: {context: 8, eos: [[1]]}\nentries:", "eos"),
+    ("entries:", "generation: {context: 8, defaults: 64}\nentries:", "defaults"),
 ]
 
 

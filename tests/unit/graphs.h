@@ -9,6 +9,7 @@
 #include "commands/settings.h"
 #include "eval/eval.h"
 #include "lower/lower.h"
+#include "module/generation.h"
 #include "passes/pass.h"
 
 /* A graph that ops are built into, without a spec. */
@@ -114,6 +115,8 @@ static inline struct model *model_with(const char *text, const char **plans, int
     spec = spec_read(&m->cx, &m->source);
     assert_true(settings_apply(&m->cx, spec));
     m->tree = module_build(&m->cx, spec, 0);
+    m->tree->generation = generation_read(&m->cx, m->tree);
+    assert_true(lower_resolve(&m->cx, m->tree));
     m->program = lower_program(&m->cx, m->tree);
     if (m->cx.item_count > 0)
         diag_print(&m->cx, stderr, DIAG_PLAIN);

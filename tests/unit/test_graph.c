@@ -174,6 +174,16 @@ static const struct made COUNTER = {
         "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2]}\nstate:\n  total: {shape: [2], init: zeros_()}\n"
         "forward:\n  - h = self.total + x\n  - self.total = h\n  - return h * self.total\n"};
 
+/* Rows of a slot. */
+static const struct made KEPT = {
+    .spec = "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2, 3], i: {shape: [2], dtype: int64}}\n"
+            "state:\n  s: {shape: [5, 3], init: zeros_()}\n"
+            "forward:\n  - self.s = self.s.index_copy(0, i, x)\n  - return self.s * 2\n",
+    .behind = "fuse"};
+static const struct made CACHED = {
+    .spec = "modc: 1\nmodel: m\nhooks: none\nsizes: {rows: 4}\ninputs: {x: [rows, 2, 3], b: [2, 5]}\n"
+            "generation: {context: 8}\nforward:\n  - return cached_attention(x, x, x, bias=b)\n"};
+
 #define BLOCKS                                                                                               \
     "inputs: {x: [2, 4]}\nclasses:\n  Block:\n    modules: {fc: Linear(4, 4)}\n"                             \
     "    forward(x):\n      - return relu(fc(x))\nmodules:\n  a: Block()\n  b: Block()\n"                    \
@@ -519,6 +529,39 @@ BREAK(write_too_much)
 {
     twin(b, 2)->dims[0] = dim_const(b->arena, 3);
 }
+BREAK(rows_to_a_part)
+{
+    graph_input(b->graph, b->op, 1, b->x);
+}
+BREAK(rows_at_reals)
+{
+    twin(b, 2)->dtype = DTYPE_FLOAT32;
+}
+BREAK(rows_too_wide)
+{
+    twin(b, 3)->dims[1] = dim_const(b->arena, 4);
+}
+BREAK(attend_alone)
+{
+    graph_inputs(b->graph, b->op, b->op->inputs, CACHED_PAGES);
+    b->op->tail_first = CACHED_PAGES;
+}
+BREAK(keys_too_wide)
+{
+    twin(b, CACHED_KEYS)->dims[2] = dim_const(b->arena, 4);
+}
+BREAK(sequences_that_are_real)
+{
+    twin(b, CACHED_SEQUENCE)->dtype = DTYPE_FLOAT32;
+}
+BREAK(bias_of_one)
+{
+    twin(b, CACHED_BIAS)->ndim = 1;
+}
+BREAK(no_page)
+{
+    b->op->cached.page = 0;
+}
 BREAK(call_takes)
 {
     b->x->dims[0] = dim_const(b->arena, 3);
@@ -636,6 +679,14 @@ static const struct broken_case {
     {&COUNTER, GRAPH_OP_WRITE, write_elsewhere, "no part of its slot", TYPES},
     {&COUNTER, GRAPH_OP_WRITE, write_another_type, "it writes another type", TYPES},
     {&COUNTER, GRAPH_OP_WRITE, write_too_much, "does not fit where it goes", TYPES},
+    {&KEPT, GRAPH_OP_WRITE, rows_to_a_part, "it writes rows to a part", TYPES},
+    {&KEPT, GRAPH_OP_WRITE, rows_at_reals, "its rows are no list", TYPES},
+    {&KEPT, GRAPH_OP_WRITE, rows_too_wide, "its rows do not fit", TYPES},
+    {&CACHED, GRAPH_OP_CACHED_ATTENTION, attend_alone, "it takes queries, keys, values", TYPES},
+    {&CACHED, GRAPH_OP_CACHED_ATTENTION, keys_too_wide, "keys and values do not fit", TYPES},
+    {&CACHED, GRAPH_OP_CACHED_ATTENTION, sequences_that_are_real, "whose tokens its rows are", TYPES},
+    {&CACHED, GRAPH_OP_CACHED_ATTENTION, bias_of_one, "its bias does not fit", TYPES},
+    {&CACHED, GRAPH_OP_CACHED_ATTENTION, no_page, "its settings are wrong", TYPES},
     {&CALLS, GRAPH_OP_CALL, call_takes, "input 0 is not what its region takes", TYPES},
     {&CALLS, GRAPH_OP_CALL, call_gives, "output 0 is not what its region gives", TYPES},
     {&CALLS, GRAPH_OP_CALL, take_twice, "it has not what its region takes and gives", TYPES},
@@ -770,9 +821,10 @@ static int unsaid(const char *path, const char *beginning, const char *ending)
 
 static void every_message_has_a_broken_graph(void **state)
 {
-    static const char *const families[] = {"attention", "contract", "ctc",    "effect", "factor", "fft",
-                                           "gather",    "map",      "nms",    "norm",   "ops",    "recurrent",
-                                           "sample",    "scan",     "source", "view",   "window"};
+    static const char *const families[] = {
+        "attention", "cached_attention", "contract", "ctc",    "effect", "factor",
+        "fft",       "gather",           "map",      "nms",    "norm",   "ops",
+        "recurrent", "sample",           "scan",     "source", "view",   "window"};
     char path[100];
     int count = unsaid("generator/graph/graph_check.c", " *check_", "");
 

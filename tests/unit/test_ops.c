@@ -631,6 +631,8 @@ static void test_pool_values(void **state)
     CHECK_NUMBERS(run(op), -2, -1);
 }
 
+static struct op *sample_of(enum op_code code);
+
 /* ---- norm, concat, write, the rest --------------------------------------------------------------------------- */
 
 static void test_norm(void **state)
@@ -690,6 +692,36 @@ static void test_write(void **state)
     assert_null(op_interpret(&cx, op));
 }
 
+/* Rows go as they come, to where an index says. */
+static void test_write_rows(void **state)
+{
+    struct op *op = sample_of(GRAPH_OP_WRITE);
+    struct op_body body;
+
+    (void)state;
+    CHECK_SHAPE(op, "(3, 4)");
+    assert_false(op_rows[op->code]->body(op, &body) || op_rows[op->code]->mapped(op, 3));
+    assert_ptr_equal(op_result(op), op->inputs[0]);
+    op->inputs[3] = F32(k(2), k(3));
+    assert_string_equal(op_broken(&cx, op), "its rows do not fit");
+}
+
+static void test_cached_attention(void **state)
+{
+    struct op *op = sample_of(GRAPH_OP_CACHED_ATTENTION);
+
+    (void)state;
+    CHECK_SHAPE(op, "(3, 4, 5)");
+    op->cached.window = 2;
+    assert_true(op_macs(op) == 3 * 4 * 2 / 2 * (2 + 5));
+    op->inputs[CACHED_QUERIES] = F32(batch(), k(4), k(2));
+    op->inputs[CACHED_SEQUENCE] = op->inputs[CACHED_POSITION] = TYPED(DTYPE_INT64, batch());
+    assert_null(op_broken(&cx, op));
+    CHECK_SHAPE(op, "(batch, 4, 5)");
+    op->inputs[CACHED_QUERIES] = F32(batch(), k(3), k(2));
+    assert_string_equal(op_broken(&cx, op), "its queries, keys and values do not fit together");
+}
+
 static void test_rows(void **state)
 {
     struct value *x = F32(batch(), k(4)), *w = F32(k(4), k(2)), *more = F32(k(2));
@@ -744,6 +776,19 @@ static struct op *sample_of(enum op_code code)
     } else if (code == GRAPH_OP_SOFTMAX) {
         op = OP(code, "softmax", x);
         op->softmax.axis = 1;
+    } else if (code ==
+               GRAPH_OP_CACHED_ATTENTION) { /* 3 rows of 2 sequences, 4 heads in 2 groups, 4 pages of 2 */
+        op = OP(code, "cached_attention", COUNTED(DTYPE_FLOAT32, -1, 0.1, 3, 4, 2),
+                COUNTED(DTYPE_FLOAT32, -1, 0.1, 8, 2, 2), COUNTED(DTYPE_FLOAT32, -1, 0.1, 8, 2, 5),
+                COUNTED(DTYPE_INT64, 0, 0, 3), index, COUNTED(DTYPE_INT64, 0, 1, 2, 2),
+                COUNTED(DTYPE_FLOAT32, 0, 0.5, 4, 3));
+        op->cached.scale = 0.5;
+        op->cached.page = 2;
+    } else if (code == GRAPH_OP_WRITE) { /* rows */
+        op = OP(code, "write", x, x, COUNTED(DTYPE_INT64, 2, -1, 2), COUNTED(DTYPE_FLOAT32, 1, 1, 2, 4));
+        op->inputs[1] = op->inputs[0];
+        op->dag = dag_identity(ARENA, DTYPE_FLOAT32);
+        op->write.rows = true;
     } else if (code == GRAPH_OP_RECURRENT) { /* a GRU's gates of 2 steps, 3 rows, 4 units, and its weight */
         op = OP(code, "gru", COUNTED(DTYPE_FLOAT32, -1, 0.05, 2, 3, 12),
                 COUNTED(DTYPE_FLOAT32, -1, 0.05, 12, 4));
@@ -922,6 +967,9 @@ static void test_costs(void **state)
     assert_true(op_bytes(sample_of(GRAPH_OP_GATHER)) == 2 * 3 * 4 * 4 + 3 * 8);
     assert_true(op_bytes(sample_of(GRAPH_OP_MAP)) == 3 * 3 * 4 * 4);
     assert_true(op_work(sample_of(GRAPH_OP_SOFTMAX)).functions == 12);
+    assert_true(op_work(sample_of(GRAPH_OP_CACHED_ATTENTION)).functions == 3 * 4 * 4 / 2);
+    assert_true(op_macs(sample_of(GRAPH_OP_CACHED_ATTENTION)) == 3 * 4 * 4 / 2 * (2 + 5));
+    assert_true(op_bytes(sample_of(GRAPH_OP_WRITE)) == 2 * 2 * 4 * 4 + 2 * 8);
 }
 
 /* A map reads an operand of equal elements as it reads that number. */
@@ -1257,6 +1305,8 @@ int main(void)
         cmocka_unit_test_teardown(test_norm, tear_down),
         cmocka_unit_test_teardown(test_concat, tear_down),
         cmocka_unit_test_teardown(test_write, tear_down),
+        cmocka_unit_test_teardown(test_write_rows, tear_down),
+        cmocka_unit_test_teardown(test_cached_attention, tear_down),
         cmocka_unit_test_teardown(test_rows, tear_down),
         cmocka_unit_test_teardown(test_rows_agree, tear_down),
         cmocka_unit_test_teardown(test_in_place, tear_down),

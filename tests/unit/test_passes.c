@@ -118,6 +118,15 @@ static int resolved_views(const struct graph *graph)
     return count;
 }
 
+static int written_rows(const struct graph *graph)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->op_count; i++)
+        count += graph->ops[i]->code == GRAPH_OP_WRITE && graph->ops[i]->write.rows;
+    return count;
+}
+
 static int packed_ops(const struct graph *graph)
 {
     return graph->pack_count;
@@ -158,6 +167,10 @@ static int packed_ops(const struct graph *graph)
          "      - return act(x)\nmodules:\n  a: Block()\n  b: Block()\nforward:\n  - return b(a(x))\n"
 #define APART                                                                                                \
     HEAD "inputs: {x: [2, 4]}\n" BLOCK "modules:\n  a: Block()\n  b: Block()\nforward:\n  - return b(a(x))\n"
+
+#define KEPT(dtype, statements)                                                                              \
+    HEAD "inputs: {x: {shape: [2, 3], dtype: " dtype "}, i: {shape: [2], dtype: int64}}\n"                   \
+         "state:\n  s: {shape: [5, 3], dtype: " dtype ", init: zeros_()}\nforward:\n" statements
 
 /* Of a pass: on which model, and what it makes of a number; equal ones: what it has to leave. */
 static const struct pass_case {
@@ -212,6 +225,22 @@ static const struct pass_case {
      0, 1, EVAL},
     {"fuse", MODULES("x: [2, 4]", "  fc: Linear(4, 8)\n", "  - h = fc(x)\n  - return h, relu(h)\n"), tails,
      GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = self.s.index_copy(0, i, x)\n  - return x\n"), written_rows,
+     GRAPH_OP_COUNT, 0, 1, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = self.s.index_copy(0, i, x)\n  - return x\n"), NULL,
+     GRAPH_OP_SCATTER, 1, 0, EVAL},
+    {"fuse", KEPT("float32", "  - s = self.s.index_copy(0, i, x)\n  - self.s = s\n  - return s\n"),
+     written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = (self.s * 2).index_copy(0, i, x)\n  - return x\n"), written_rows,
+     GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = self.s.index_copy(0, i, x) * 2\n  - return x\n"), written_rows,
+     GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = self.s.index_add(0, i, x)\n  - return x\n"), written_rows,
+     GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("float32", "  - self.s = self.s.index_copy(0, i, self.s[1:3])\n  - return x\n"),
+     written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", KEPT("int64", "  - self.s = self.s.index_copy(0, self.s[0, 1:], x)\n  - return x\n"),
+     written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"attention", ATTENTION("softmax(s, 2)"), NULL, GRAPH_OP_ATTENTION, 0, 1, EVAL},
     {"attention", ATTENTION("softmax(s, 2)"), NULL, GRAPH_OP_CONTRACT, 2, 0, EVAL},
     {"attention", ATTENTION("softmax(s, 1)"), NULL, GRAPH_OP_ATTENTION, 0, 0, EVAL},

@@ -109,37 +109,43 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
 MODC_INLINE void T_NAME_mean(T_of_y *restrict y, const int ldy, const T_real *restrict s,
                              const T_of_v *restrict v, const int queries, const int count T_ARGS)
 {
-    const int step = T_groups * T_c;
+    const int whole = T_c / T_LANES * T_LANES, step = T_groups * T_c;
 
-    for (int c = 0; c < T_c; c += T_LANES) {
-        const int some = modc_min(T_c - c, T_LANES);
+    for (int c = 0; c < whole; c += T_LANES) {
         T_vec sum[4];
 
         MODC_UNROLL
         for (int i = 0; i < queries; i++)
-            sum[i] = T_OF(y, load_part)(y + i * ldy + c, some);
-        if (some == T_LANES) {
-            MODC_ROLL
-            for (int j = 0; j < count; j++) {
-                const T_vec value = T_OF(v, load)(v + j * step + c);
+            sum[i] = T_OF(y, load)(y + i * ldy + c);
+        MODC_ROLL
+        for (int j = 0; j < count; j++) {
+            const T_vec value = T_OF(v, load)(v + j * step + c);
 
-                MODC_UNROLL
-                for (int i = 0; i < queries; i++)
-                    sum[i] += s[i * T_room + j] * value;
-            }
-        } else {
-            MODC_ROLL
-            for (int j = 0; j < count; j++) {
-                const T_vec value = T_OF(v, load_part)(v + j * step + c, some);
-
-                MODC_UNROLL
-                for (int i = 0; i < queries; i++)
-                    sum[i] += s[i * T_room + j] * value;
-            }
+            MODC_UNROLL
+            for (int i = 0; i < queries; i++)
+                sum[i] += s[i * T_room + j] * value;
         }
         MODC_UNROLL
         for (int i = 0; i < queries; i++)
-            T_OF(y, store_part)(y + i * ldy + c, sum[i], some);
+            T_OF(y, store)(y + i * ldy + c, sum[i]);
+    }
+    if (whole < T_c) {
+        T_vec sum[4];
+
+        MODC_UNROLL
+        for (int i = 0; i < queries; i++)
+            sum[i] = T_OF(y, load_part)(y + i * ldy + whole, T_c - whole);
+        MODC_ROLL
+        for (int j = 0; j < count; j++) {
+            const T_vec value = T_OF(v, load_part)(v + j * step + whole, T_c - whole);
+
+            MODC_UNROLL
+            for (int i = 0; i < queries; i++)
+                sum[i] += s[i * T_room + j] * value;
+        }
+        MODC_UNROLL
+        for (int i = 0; i < queries; i++)
+            T_OF(y, store_part)(y + i * ldy + whole, sum[i], T_c - whole);
     }
 }
 
@@ -201,7 +207,7 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
                                  T_IF(T_bias, bias + (g * share + h) * T_n, bias), from - low, first + r + 1 - low,
                                  end - low T_PASS);
                 for (int c = 0; c < share * T_c; c++)
-                    y[((row + r) * T_heads + g * share) * T_c + c] = 0;
+                    y[((row + r) * T_heads + g * share) * T_c + c] = T_PUT(y, 0);
             }
             for (int at = low; at < end; at = next) {
                 const int in = at % T_page;

@@ -10,6 +10,7 @@
 #include "commands/options.h"
 #include "emit/kernel.h"
 #include "lower/lower.h"
+#include "module/generation.h"
 #include "passes/pass.h"
 #include "plan/algorithm.h"
 #include "plan/kernel.h"
@@ -26,6 +27,7 @@ struct model {
 static inline void plan_spec(struct model *m, const char *text)
 {
     struct program *program;
+    struct module_tree *tree;
     struct spec *spec;
 
     m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
@@ -33,7 +35,10 @@ static inline void plan_spec(struct model *m, const char *text)
     spec = spec_read(&m->cx, &m->source);
     assert_non_null(spec);
     spec->backward |= m->options.backward;
-    program = lower_program(&m->cx, module_build(&m->cx, spec, 0));
+    tree = module_build(&m->cx, spec, 0);
+    tree->generation = generation_read(&m->cx, tree);
+    assert_true(lower_resolve(&m->cx, tree));
+    program = lower_program(&m->cx, tree);
     assert_non_null(program);
     backward_write(&m->cx, program);
     pass_run(&m->cx, program, NULL, NULL);

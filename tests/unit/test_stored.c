@@ -54,6 +54,7 @@ static const struct scratch {
                {"fft", "w", NULL}, /* factors are of the type that is computed in */
                {"fft", "scale", NULL},
                {"attention", "s", NULL},
+               {"attention_paged", "s", NULL},
                {"matmul_strided", "v", NULL},
                {"matmul_strided", "p", "T_packs_x"},
                {"matmul_strided", "q", "T_packs_w"},
@@ -341,6 +342,8 @@ static void test_templates(void **state)
         "tests/layers/functions_index.yaml", "tests/layers/functions_fft.yaml",
         "tests/layers/functions_boxes.yaml", "tests/layers/functions_grid.yaml"};
     static const char *planned[] = {"conv=conv_plain"};
+    static const char *const alone[] = {"tests/layers/conv.yaml", "tests/specs/decoder.yaml"};
+    const size_t paired = 2 * (sizeof specs / sizeof *specs);
     static const enum dtype types[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16};
     struct arena arena = {0};
     char *names[64], folder[] = "/tmp/modc_stored_XXXXXX";
@@ -350,16 +353,15 @@ static void test_templates(void **state)
 
     (void)state;
     make_folder(folder);
-    for (size_t i = 0; i < 2 * (sizeof specs / sizeof *specs) + 1; i += quick ? 2 : 1) {
-        const bool plain = i == 2 * (sizeof specs / sizeof *specs);
+    for (size_t i = 0; i < paired + sizeof alone / sizeof *alone; i += quick && i < paired ? 2 : 1) {
         struct model *m = calloc(1, sizeof *m);
 
-        if (plain) {
+        if (i == paired) {
             m->options.plans = planned;
             m->options.plan_count = 1;
         }
-        m->options.backward = i % 2 == 1;
-        plan_spec(m, read_text(&m->cx.arena, plain ? "tests/layers/conv.yaml" : specs[i / 2]));
+        m->options.backward = i < paired && i % 2 == 1;
+        plan_spec(m, read_text(&m->cx.arena, i < paired ? specs[i / 2] : alone[i - paired]));
         for (int k = 0; k < m->plan->kernel_count; k++) {
             mark(seen, names, count, m->plan->kernels[k]->template);
             mark(seen, names, count, m->plan->kernels[k]->parts_template);
@@ -410,6 +412,8 @@ static void test_scratch(void **state)
     } local[] = {
         {"conv_winograd_tiles", "mp"},
         {"conv_winograd_tiles", "vp"},
+        {"attention_paged", "score"},
+        {"attention_paged", "weight"},
         {"ctc", "from"},
         {"ctc", "behind"},
         {"ctc", "before"},

@@ -3,6 +3,7 @@
     python3 tests/oracle/live.py --modc build/modc [--count 200] [--seed 0]    # seeds 0 .. 199
     python3 tests/oracle/live.py --modc build/modc --seed 17 --count 1 --keep /tmp/live
     python3 tests/oracle/live.py --modc build/modc --count 5000 --gate         # what a release needs
+    python3 tests/oracle/live.py --modc build/modc --kind decoder              # models of rows alone
 
 Each spec is compiled once, strictly, and run several times; the runtime is compiled once for all. A spec that fails is
 shrunk (shrink.py) and stays in the folder given by --keep, with all its files and the commands that repeat it. At the
@@ -44,7 +45,7 @@ def try_spec(seed, args, catalogue, runtime):
     if (drawn / "runs.json").exists():
         found = json.loads((drawn / "runs.json").read_text())
     else:
-        found = random_specs.write(seed, drawn, catalogue)
+        found = random_specs.write(seed, drawn, catalogue, kind=args.kind)
     if args.unlike and program.are_alike(args.modc, args.unlike, drawn, found, args.timeout):
         if drawn == folder:
             shutil.rmtree(folder)
@@ -52,6 +53,7 @@ def try_spec(seed, args, catalogue, runtime):
     if drawn != folder:
         shutil.copytree(drawn, folder)
     again = f"python3 tests/oracle/live.py --modc {shlex.quote(args.modc_text)} --seed {seed} --count 1"
+    again += f" --kind {args.kind}" if args.kind else ""
     lines, drawn, runs = [], [], len(found["runs"])
     flags = program.FLAGS[seed % len(program.FLAGS)] if args.flags is None else args.flags
     faults, ops = program.check(args.modc, folder, found, runtime, flags, args.timeout)
@@ -129,6 +131,7 @@ def main():
     parser.add_argument("--modc", default="build/modc", help="the command, with its first arguments")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the first spec; the others follow")
+    parser.add_argument("--kind", choices=["decoder"], help="of all specs: models of rows (default: kinds take turns)")
     parser.add_argument("--keep", help="folder for specs that fail (default: a new one in the temporary folder)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=float, default=120, help="of each process, in seconds")
@@ -167,7 +170,7 @@ def main():
                     if args.first:
                         pool.terminate()
                         break
-        for result in [] if args.first else [r for r in failed if r["found"]][:args.shrink]:
+        for result in [] if args.first else [r for r in failed if r["found"] and r["found"]["kind"] != "decoder"][:args.shrink]:
             print(f"seed {result['seed']}, made smaller:", flush=True)
             print("\n".join("   " + line for line in shrink.shrink(
                 args.modc, args.keep / f"seed-{result['seed']}", result["found"], result["faults"], runtime,

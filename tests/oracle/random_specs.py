@@ -24,14 +24,15 @@ from torch import nn
 
 import modc_run
 import program
+import random_generation
 import rows
 import safetensors_io
 import torch_run
 from spec_torch import List, Spec
 
-# The kinds of specs by seed: any twelve in a row have them all. How many rows of the catalogue each draws.
-KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows"]
-ROWS = {"rows": 15, "graph": 4, "tensors": 4, "images": 3, "list": 0, "stream": 0}
+# The kinds of specs by seed: any thirteen in a row have them all. How many rows of the catalogue each draws.
+KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows", "decoder"]
+ROWS = {"rows": 15, "graph": 4, "tensors": 4, "images": 3, "list": 0, "stream": 0, "decoder": 0}
 UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
          "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
          "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
@@ -1638,16 +1639,20 @@ def rows_of(seed, catalogue):
     return found
 
 
-def write(seed, folder, catalogue=None, log=lambda text: None):
+def write(seed, folder, catalogue=None, log=lambda text: None, kind=None):
     """Fills the folder and returns what runs.json holds: {kind, dtype, rejected, drawn, inputs, runs: [{name, options,
-    ...}]}. All paths in options are relative to the folder. `catalogue`: rows.catalogue_of, whose rows are drawn too."""
+    ...}]}. All paths in options are relative to the folder. `catalogue`: rows.catalogue_of, whose rows are drawn too. `kind`:
+    "decoder", or that of the seed."""
     folder = pathlib.Path(folder)
     rejected = 0
     for attempt in range(200):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            found = write_once(seed, attempt, folder, catalogue)
+            if (kind or KINDS[seed % len(KINDS)]) == "decoder":
+                found = write_decoder(seed, attempt, folder)
+            else:
+                found = write_once(seed, attempt, folder, catalogue)
         except (Rejected, *rows.FAULTS) as fault:  # what PyTorch says to a wrong shape
             log(f"seed {seed}, draw {attempt}: {type(fault).__name__}: {fault}")
             rejected += 1
@@ -1711,6 +1716,29 @@ def write_once(seed, attempt, folder, catalogue):
         runs.append(run)
     return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "drawn": draw.drawn,
             "inputs": inputs, "mixed": mixed, "sequence": draw.sequence, "runs": runs}
+
+
+def write_decoder(seed, attempt, folder):
+    """The same of a model of rows."""
+    draw = random_generation.Drawn(seed, attempt)
+    generator = random.Random(f"{seed}.{attempt}.numbers")
+    path = folder / "spec.yaml"
+    path.write_text(draw.yaml())
+    model = Model(path)
+    root = model.spec.build(0)
+    model.weights = draw_weights(model.spec, root, generator)
+    safetensors_io.save(folder / "weights.safetensors", model.weights)
+    runs = []
+    for name, options, given, count, how in draw.runs(root, generator):
+        try:
+            run = write_run(model, folder, name, [*options, "--weights", "weights.safetensors"], given, how, False, name == "at_maxima")
+        except Rejected:
+            if name == "at_maxima":
+                raise
+            continue
+        runs.append({**run, "sizes": {"rows": count}})
+    return {"kind": draw.kind, "dtype": draw.dtype, "statements": 0, "drawn": [], "inputs": {}, "mixed": False, "sequence": True,
+            "runs": runs}
 
 
 def write_run(model, folder, name, options, inputs, draw, mixed, state):

@@ -22,6 +22,7 @@ from collections import namedtuple
 
 import torch
 
+import generation
 import modc_run
 import returns
 import spec_torch
@@ -59,7 +60,7 @@ FAULTS = (Exception,)
 
 
 PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns,
-          "torchvision": vision.torchvision}
+          "torchvision": vision.torchvision, "generation": generation.Rows}
 
 
 class Text(str):
@@ -818,6 +819,7 @@ FACTORS = ["linalg.tensorsolve", "linalg.polar", "linalg.matrix_sqrth", "linalg.
            "linalg.matrix_rank.rtol"]
 
 NOT_DRAWN = {
+    **{name: "random_generation.py draws models of it" for name in ("cached_attention", "last")},
     **{name: "its operands have to fit each other; tests/layers has it" for name in ("broadcast_shapes", "sum_to_size", *FACTORS)},
     **{name: "is known while generating; tests/layers has it"
        for name in ("scalar_tensor", "get_default_dtype", "is_tensor", "is_same_size", "is_signed", "element_size")},

@@ -471,13 +471,14 @@ forward: return c(a(v))
     # ---- drawing
 
     def test_random_specs(self):
-        texts = []
-        for _ in range(2):
-            found = random_specs.write(5, pathlib.Path(self.folder.name, "drawn"))
-            texts.append(pathlib.Path(self.folder.name, "drawn", "spec.yaml").read_text())
-        self.assertEqual(*texts)
-        self.assertEqual(found["seed"], 5)
-        self.assertTrue(found["runs"])
+        for seed, kind in ((5, "images"), (12, "decoder")):
+            texts = []
+            for _ in range(2):
+                found = random_specs.write(seed, pathlib.Path(self.folder.name, "drawn"))
+                texts.append(pathlib.Path(self.folder.name, "drawn", "spec.yaml").read_text())
+            self.assertEqual(*texts)
+            self.assertEqual((found["seed"], found["kind"]), (seed, kind))
+            self.assertTrue(found["runs"])
 
     def test_zero_by_chance(self):
         """Of a sum that cancels rounding leaves 0, or not; what is 0 for another reason stays."""

@@ -861,10 +861,10 @@ static void tiles_cached_attention(const struct op *op, int64_t tiles[SPLIT_AXES
     tiles[SPLIT_ROWS] = upper(op->inputs[CACHED_KEYS]->dims[1]);
 }
 
-/* Elements of a row. */
-static void tiles_cached_scan(const struct op *op, int64_t tiles[SPLIT_AXES])
+/* Of input 0 vectors of elements, which stand in all rows. */
+static void tiles_of_rows(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
-    const struct value *x = op->inputs[CACHED_SCAN_TERM];
+    const struct value *x = op->inputs[0];
     int64_t elements = 1;
 
     for (int i = 1; i < x->ndim; i++)
@@ -962,11 +962,12 @@ static const struct algorithm cpu_algorithms[] = {
      tiles_cached_attention, PACKED_NONE, PACKED_NONE, scratch_cached_attention,
      "rows that follow each other in a sequence together, page by page: scores, weights, the mean of the values",
      .core = true},
-    {"recent_rows", GRAPH_OP_RECENT, "recent_rows", NULL, fits_always, op_macs, NULL, PACKED_NONE,
-     PACKED_NONE, NULL, "row by row, from the rows in front of it, then from the state", .core = true},
-    {"scan_rows", GRAPH_OP_CACHED_SCAN, "scan_rows", NULL, fits_always, op_macs, tiles_cached_scan,
+    {"recent_rows", GRAPH_OP_RECENT, "recent_rows", NULL, fits_always, op_macs, tiles_of_rows, PACKED_NONE,
+     PACKED_NONE, NULL, "row by row, from the rows in front of it, then from the state", .core = true,
+     .anywhere = true},
+    {"scan_rows", GRAPH_OP_CACHED_SCAN, "scan_rows", NULL, fits_always, op_macs, tiles_of_rows,
      PACKED_NONE, PACKED_NONE, NULL, "row by row, each behind the one of its sequence before it",
-     .core = true},
+     .core = true, .anywhere = true},
     {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
      PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",
      .core = true},

@@ -246,6 +246,10 @@ enum modc_status modc_check_options(struct modc_generator *gen, const struct mod
         say(gen, "stop has a text of more than 128 bytes");
         return MODC_ARGUMENT;
     }
+    if (options->top_logprobs > MODC_MAX_TOP) {
+        say(gen, "top_logprobs is over 20");
+        return MODC_ARGUMENT;
+    }
     if (options->max_time > 0 && gen->clock == NULL) {
         say(gen, "max_time is set, and the generator has no clock");
         return MODC_ARGUMENT;
@@ -438,6 +442,32 @@ static bool scores_prompt(const struct modc_sequence *s)
 }
 
 /* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
+/* Tokens that it has at most. */
+static int most_tokens(const struct modc_generator *gen, const struct modc_sequence *s)
+{
+    const int most = modc_generation_length(&s->options, s->prompt);
+
+    return most < gen->table->context ? most : gen->table->context;
+}
+
+/* Tokens that may come next, behind those that are there: checked by the same call, they cost little more than one. How many. */
+static int guess(struct modc_generator *gen, int sequence, int room)
+{
+    const struct modc_sequence *s = &gen->sequences[sequence];
+    int64_t *ids = modc_ids_of(gen, sequence);
+    const struct modc_history history = {
+        .prompt = ids, .prompt_count = s->prompt, .ids = ids + s->prompt, .count = s->length - s->prompt};
+    const int most = most_tokens(gen, s) - s->length - 1, wanted = s->options.prompt_lookup_num_tokens;
+
+    if (wanted == 0 || s->reads || s->options.top_logprobs > 0 || gen->table->recurrent)
+        return 0;
+    room = room < most ? room : most;
+    room = room < wanted ? room : wanted;
+    return room > 0 ? modc_prompt_lookup(&history, s->options.max_matching_ngram_size, room, s->length + room + 1,
+                                         modc_generation_eos(&s->options), ids + s->length)
+                    : 0;
+}
+
 void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence)
 {
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -455,13 +485,16 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
     *piece = (struct modc_piece){.first = batch->logits};
     if (count <= 0)
         return;
+    if (waiting == 1)
+        count += guess(gen, sequence, rows - 1 < logits - 1 ? rows - 1 : logits - 1);
     end = need_pages(gen, sequence, s->done, s->done + count);
     if (end == s->done) {
         piece->full = true;
         return;
     }
     piece->count = end - s->done;
-    piece->logits = scores_prompt(s) ? piece->count : end == s->length && !s->reads ? 1 : 0;
+    piece->guesses = end > s->length ? end - s->length : 0;
+    piece->logits = scores_prompt(s) ? piece->count : end >= s->length && !s->reads ? 1 + piece->guesses : 0;
     for (int i = 0; i < piece->count; i++) {
         gen->token[batch->rows + i] = modc_ids_of(gen, sequence)[s->done + i];
         gen->position[batch->rows + i] = s->done + i;
@@ -607,14 +640,6 @@ static void tell_text(struct modc_generator *gen, int sequence, struct modc_even
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-/* Tokens that it has at most. */
-static int most_tokens(const struct modc_generator *gen, const struct modc_sequence *s)
-{
-    const int most = modc_generation_length(&s->options, s->prompt);
-
-    return most < gen->table->context ? most : gen->table->context;
-}
-
 static enum modc_finish find_finish(const struct modc_generator *gen, const struct modc_sequence *s,
                                     int64_t token)
 {
@@ -686,6 +711,12 @@ static void pick(struct modc_generator *gen, int sequence, int row, struct modc_
         scores_of(gen, row);
         event->log_prob = (float)((double)gen->scores[token] - sum);
     }
+    if (s->options.top_logprobs > 0) {
+        scores_of(gen, row);
+        modc_best_tokens(gen->scores, gen->table->vocabulary, s->top, s->options.top_logprobs);
+        event->top = s->top;
+        event->top_count = s->options.top_logprobs;
+    }
     ids[s->length] = token;
     log_probs_of(gen,
                  sequence)[s->length] = s->options.zero_first && s->length == s->prompt ? 0 : event->log_prob;
@@ -715,8 +746,13 @@ enum modc_status modc_advance(struct modc_generator *gen)
     struct modc_batch batch = {0, 0};
     enum modc_status status = MODC_OK;
 
-    for (int i = 0; i < gen->table->sequences; i++)
-        gen->sequences[i].piece = (struct modc_piece){0};
+    for (int i = 0; i < gen->table->sequences; i++) {
+        struct modc_sequence *s = &gen->sequences[i];
+
+        s->piece = (struct modc_piece){0};
+        if (s->used && s->active && s->done == s->length && s->length > 0) /* guesses that nobody took */
+            s->done--;
+    }
     for (int writes = 1; writes >= 0; writes--) {
         uint64_t turn = 0;
         int i;
@@ -737,7 +773,7 @@ enum modc_status modc_advance(struct modc_generator *gen)
         if (s->piece.count == 0)
             continue;
         score_given(gen, i);
-        s->done += s->piece.count;
+        s->done += s->piece.count - s->piece.guesses;
         s->turn = ++gen->turns;
         if (s->done == s->length && s->reads)
             s->active = 0;
@@ -749,16 +785,24 @@ bool modc_event_of(struct modc_generator *gen, int sequence, struct modc_event *
 {
     struct modc_sequence *s = &gen->sequences[sequence];
     const struct modc_piece piece = s->piece;
+    int64_t guessed;
 
     s->piece = (struct modc_piece){0};
     if (!s->used || !s->active)
         return false;
-    if (piece.full)
+    if (piece.full) {
         finish(gen, sequence, MODC_FINISH_FULL, MODC_OK, event);
-    else if (piece.count > 0 && s->done == s->length)
-        pick(gen, sequence, piece.first + piece.logits - 1, event);
-    else
+        return true;
+    }
+    if (piece.count == 0 || s->done < s->length)
         return false;
+    guessed = piece.guesses > 0 ? modc_ids_of(gen, sequence)[s->length] : -1;
+    pick(gen, sequence, piece.first + piece.logits - 1 - piece.guesses, event);
+    if (s->active && event->token == guessed) { /* the call has seen it: the next row is the one behind it */
+        s->done++;
+        s->piece = piece;
+        s->piece.guesses--;
+    }
     return true;
 }
 
@@ -774,7 +818,8 @@ enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_eve
         return MODC_SIZE;
     status = modc_advance(gen);
     for (int i = 0; status == MODC_OK && i < gen->table->sequences; i++)
-        *count += modc_event_of(gen, i, &events[*count]);
+        while (*count < room - (gen->table->sequences - 1 - i) && modc_event_of(gen, i, &events[*count]))
+            ++*count;
     return status;
 }
 

@@ -66,7 +66,10 @@ struct modc_generation {
     int token_bytes;                        /* of the text that a token completes, at most */
 };
 
-enum { MODC_MAX_STOP = 128 }; /* bytes of a stop string */
+enum {
+    MODC_MAX_STOP = 128, /* bytes of a stop string */
+    MODC_MAX_TOP = 20    /* top_logprobs */
+};
 
 /* Logits that are kept of a call: one for each sequence, and at least 16, if the call has so many. */
 #define MODC_GENERATION_LOGITS(logits, sequences)                                                            \
@@ -109,7 +112,9 @@ struct modc_event {
         text; /* that it completes, until the next step: what may still become a stop string comes later. NULL: no tokenizer */
     int bytes;
     enum modc_finish finish;
-    enum modc_status status; /* with FAULT */
+    enum modc_status status;            /* with FAULT */
+    const struct modc_alternative *top; /* the likeliest, with `top_logprobs`, until the next step; else NULL */
+    int top_count;
 };
 
 /* ---- a generator ------------------------------------------------------------------------------------------------ */
@@ -118,6 +123,7 @@ struct modc_event {
 struct modc_piece {
     int count;         /* of tokens */
     int logits, first; /* how many of its last ones have logits, and which row of these is the first */
+    int guesses;       /* how many of these are tokens that may come next */
     bool full;         /* there was no page for any */
 };
 
@@ -135,6 +141,7 @@ struct modc_sequence {
     struct modc_generation_options options;
     struct modc_decoder decoder;
     struct modc_piece piece;   /* of the step that runs */
+    struct modc_alternative top[MODC_MAX_TOP];
     int text_bytes, text_sent; /* of its text that is held; of that, told by the last event */
 };
 
@@ -188,7 +195,8 @@ enum modc_status modc_generator_read(struct modc_generator *gen, const int64_t *
 enum modc_status modc_generator_encode(struct modc_generator *gen, int sequence, const int64_t *source,
                                        int count);
 
-/* One call of the model. events: room for one of each sequence, MODC_SIZE else. *count: how many came, 0 too while prompts are read. */
+/* One call of the model. events: room for one of each sequence, MODC_SIZE else; with prompt_lookup_num_tokens there may be as many more of
+ * each. *count: how many came, 0 too while prompts are read. */
 enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_event *events, int room,
                                      int *count);
 

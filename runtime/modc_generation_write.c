@@ -200,7 +200,7 @@ static enum modc_status write_samples(struct writing *w)
         for (int i = 0; status == MODC_OK && i < w->gen->table->sequences; i++) {
             struct modc_event event;
 
-            if (modc_event_of(w->gen, i, &event))
+            while (modc_event_of(w->gen, i, &event))
                 take(w, &event);
         }
         if (status == MODC_OK)

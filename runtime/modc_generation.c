@@ -178,8 +178,7 @@ static void leave_pages(struct modc_generator *gen, int sequence, int from)
         s->pages = from;
 }
 
-/* Pages of its own for tokens `from` to before `to`, as far as there are any; returns up to where. */
-static int need_pages(struct modc_generator *gen, int sequence, int from, int to)
+int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to)
 {
     const int size = gen->table->page;
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -463,9 +462,10 @@ static int guess(struct modc_generator *gen, int sequence, int room)
         return 0;
     room = room < most ? room : most;
     room = room < wanted ? room : wanted;
-    return room > 0 ? modc_prompt_lookup(&history, s->options.max_matching_ngram_size, room, s->length + room + 1,
-                                         modc_generation_eos(&s->options), ids + s->length)
-                    : 0;
+    return room > 0
+               ? modc_prompt_lookup(&history, s->options.max_matching_ngram_size, room, s->length + room + 1,
+                                    modc_generation_eos(&s->options), ids + s->length)
+               : 0;
 }
 
 void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence)
@@ -487,7 +487,7 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
         return;
     if (waiting == 1)
         count += guess(gen, sequence, rows - 1 < logits - 1 ? rows - 1 : logits - 1);
-    end = need_pages(gen, sequence, s->done, s->done + count);
+    end = modc_need_pages(gen, sequence, s->done, s->done + count);
     if (end == s->done) {
         piece->full = true;
         return;

@@ -112,8 +112,9 @@ struct modc_event {
         text; /* that it completes, until the next step: what may still become a stop string comes later. NULL: no tokenizer */
     int bytes;
     enum modc_finish finish;
-    enum modc_status status;            /* with FAULT */
-    const struct modc_alternative *top; /* the likeliest, with `top_logprobs`, until the next step; else NULL */
+    enum modc_status status; /* with FAULT */
+    const struct modc_alternative
+        *top; /* the likeliest, with `top_logprobs`, until the next step; else NULL */
     int top_count;
 };
 
@@ -140,7 +141,7 @@ struct modc_sequence {
     int source_count;
     struct modc_generation_options options;
     struct modc_decoder decoder;
-    struct modc_piece piece;   /* of the step that runs */
+    struct modc_piece piece; /* of the step that runs */
     struct modc_alternative top[MODC_MAX_TOP];
     int text_bytes, text_sent; /* of its text that is held; of that, told by the last event */
 };
@@ -218,6 +219,16 @@ enum modc_status modc_generator_keep(struct modc_generator *gen, int sequence, i
 enum modc_status modc_generator_stop(struct modc_generator *gen, int sequence);
 
 enum modc_status modc_generator_end(struct modc_generator *gen, int sequence);
+
+/* The sequence as bytes: its tokens, and all that the model keeps of them, so that another program with the same model goes on from
+ * there (by modc_generator_extend, or forks) without computing it. *length: how many bytes these are; out NULL: that alone. MODC_SIZE:
+ * more than `room`. */
+enum modc_status modc_generator_save(const struct modc_generator *gen, int sequence, void *out, size_t room,
+                                     size_t *length);
+
+/* MODC_FORMAT: they are no such bytes, or some are missing; MODC_KEYS: of another model; MODC_FULL. Weights are not looked at. */
+enum modc_status modc_generator_load(struct modc_generator *gen, const void *bytes, size_t length,
+                                     int *sequence);
 
 /* Its tokens; of the first *prompt of them it was given. NULL: there is no such sequence. Until it ends. */
 const int64_t *modc_generator_ids(const struct modc_generator *gen, int sequence, int *count, int *prompt);

@@ -16,6 +16,9 @@ int64_t *modc_ids_of(const struct modc_generator *gen, int sequence);
 enum modc_status modc_check_options(struct modc_generator *gen,
                                     const struct modc_generation_options *options);
 
+/* Pages of its own for tokens `from` to before `to`, as far as there are any; returns up to where. */
+int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to);
+
 /* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
 void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence);
 

@@ -10,6 +10,18 @@
 #include "base/names.h"
 #include "lower/lower_parts.h"
 
+/* Whether the input's shape comes of a section `generation:` that is faulty, which was said. */
+static bool is_of_faulty(const struct module_tree *tree, const struct spec_input *input)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int i = spec->generation && !tree->generation ? spec->generation->first_input : spec->input_count;
+         i < spec->input_count; i++)
+        if (&spec->inputs[i] == input)
+            return true;
+    return false;
+}
+
 /* The dtype and shape of an input; false after a fault. */
 static bool lower_input(struct lower *lower, struct scope *scope, const struct spec_input *spec,
                         struct value **out)
@@ -193,13 +205,20 @@ static bool lower_inputs(struct lower *lower, struct value **values, struct ev *
     bool fine = true;
 
     for (int i = 0; i < entry->input_count; i++)
-        if (source->inputs[i]->shape && !lower_input(lower, shapes, source->inputs[i], &values[i]))
+        if (source->inputs[i]->shape && (is_of_faulty(tree, source->inputs[i]) ||
+                                         !lower_input(lower, shapes, source->inputs[i], &values[i])))
             values[i] = NULL, fine = false;
     if (lower->fenced && entry->model_count > 0 && fine)
         lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
     for (int i = 0; i < entry->input_count; i++)
         args[i] = ev_tensor(source->inputs[i]->loc, values[i]); /* bad where the input is */
     return fine;
+}
+
+/* How many inputs a list of modules is called with: those of rows are no business of it. */
+static int listed_inputs(const struct module_tree *tree, const struct entry *entry)
+{
+    return tree->spec->generation ? tree->spec->generation->first_input : entry->model_count;
 }
 
 /* What the statements return, or the list of modules; bad where that is nothing, which is said. */
@@ -212,7 +231,7 @@ static struct ev run_entry(struct lower *lower, struct scope *scope, struct ev *
     struct arena *arena = &eval->cx->arena;
     struct call call = {.loc = source->spec ? source->spec->loc : tree->root->loc,
                         .args = args,
-                        .count = entry->model_count,
+                        .count = source->spec ? entry->model_count : listed_inputs(tree, entry),
                         .names = ARENA_ARRAY(arena, entry->input_count + 1, const char *),
                         .locs = ARENA_ARRAY(arena, entry->input_count + 1, struct loc)};
     struct ev result;
@@ -549,7 +568,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         if (!lower_read_entry(program, entry, &source, function))
             continue;
         program->entry_count++;
-        if (i < 0 && !function && entry->input_count != 1)
+        if (i < 0 && !function && listed_inputs(tree, entry) != 1)
             continue; /* the spec room said so */
         for (int training = 0; training < 2; training++)
             lower_variants(program, entry, &source, training, false);

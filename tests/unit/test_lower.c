@@ -216,6 +216,30 @@ static void a_loss_is_an_entry(void **state)
     model_free(m);
 }
 
+/* Rows: instances take what they read of them as inputs, caches are theirs; a list of modules takes the model's own input. */
+static void rows_go_to_those_who_read_them(void **state)
+{
+    struct model *m = model_read(
+        "modc: 1\nmodel: m\nsizes: {rows: 4}\ninputs: {x: [rows, 2, 3]}\nclasses:\n  A():\n"
+        "    forward(x):\n      - return cached_attention(x, x, x)\n"
+        "modules:\n  - A()\n  - ReLU()\n  - A()\ngeneration: {context: 8}\n");
+    const struct entry *entry = &m->program->entries[0];
+    const struct op *first = nth_op(entry->graphs[0][0], GRAPH_OP_CALL, 0);
+    int caches = 0;
+
+    (void)state;
+    assert_int_equal(entry->input_count, 5);
+    assert_string_equal(entry->graphs[0][0]->inputs[4]->name, "logit_rows");
+    assert_ptr_equal(first->invoke.region, nth_op(entry->graphs[0][0], GRAPH_OP_CALL, 1)->invoke.region);
+    assert_int_equal(first->invoke.region->graph->row_input_count, 4); /* slot, sequence, position, pages */
+    assert_true(first->input_count >= 5);
+    for (int i = 0; i < m->tree->module_count; i++)
+        for (int k = 0; k < m->tree->modules[i]->tensor_count; k++)
+            caches += m->tree->modules[i]->tensors[k]->cache;
+    assert_int_equal(caches, 4);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +251,7 @@ int main(void)
         cmocka_unit_test(writes_make_new_versions),
         cmocka_unit_test(settings_are_what_the_spec_says),
         cmocka_unit_test(a_loss_is_an_entry),
+        cmocka_unit_test(rows_go_to_those_who_read_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -489,7 +489,7 @@ static void drop_idle_writes(struct graph *graph)
 }
 
 /* The scatter that makes all of what a write puts into its slot, of the slot itself; NULL: it is none, or others want it. */
-static struct op *find_rows(const struct op *write)
+static struct op *find_rows(struct graph *graph, const struct op *write)
 {
     const struct value *slot = write->inputs[0], *made = write->input_count == 3 ? write->inputs[2] : NULL;
     struct op *scatter = made ? made->op : NULL;
@@ -497,7 +497,9 @@ static struct op *find_rows(const struct op *write)
     if (!scatter || scatter->code != GRAPH_OP_SCATTER || write->inputs[1] != slot ||
         !dag_is_identity(write->dag) || scatter->inputs[0] != slot || scatter->scatter.along ||
         scatter->scatter.axis != 0 || scatter->inputs[1]->ndim != 1 || graph_uses(made) != 1 ||
-        value_root(scatter->inputs[1]) == slot || value_root(scatter->inputs[2]) == slot)
+        value_root(scatter->inputs[1]) == slot || value_root(scatter->inputs[2]) == slot ||
+        !pass_may_join(graph, scatter, write) ||
+        pass_write_between(graph, scatter, graph_position(graph, scatter), graph_position(graph, write)))
         return NULL;
 
     const struct dag_node *result = &scatter->dag->nodes[scatter->dag->result];
@@ -509,7 +511,7 @@ static struct op *find_rows(const struct op *write)
 static void write_rows(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i], *scatter = op->code == GRAPH_OP_WRITE ? find_rows(op) : NULL;
+        struct op *op = graph->ops[i], *scatter = op->code == GRAPH_OP_WRITE ? find_rows(graph, op) : NULL;
         struct value **inputs;
 
         if (!scatter)

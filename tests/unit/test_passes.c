@@ -239,6 +239,12 @@ static const struct pass_case {
      GRAPH_OP_COUNT, 0, 0, EVAL},
     {"fuse", KEPT("float32", "  - self.s = self.s.index_copy(0, i, self.s[1:3])\n  - return x\n"),
      written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse",
+     HEAD
+     "inputs: {x: [2, 3], i: {shape: [2], dtype: int64}}\nstate:\n  s: {shape: [5, 3], init: zeros_()}\n"
+     "  a: {shape: [2, 3], init: zeros_()}\nforward:\n  - s = self.s.index_copy(0, i, self.a)\n  - self.a = x\n"
+     "  - self.s = s\n  - return x\n",
+     written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"fuse", KEPT("int64", "  - self.s = self.s.index_copy(0, self.s[0, 1:], x)\n  - return x\n"),
      written_rows, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"attention", ATTENTION("softmax(s, 2)"), NULL, GRAPH_OP_ATTENTION, 0, 1, EVAL},

@@ -48,21 +48,13 @@ void tensor_file_unreadable(struct cx *cx, struct loc loc, const char *path)
     source_hint_pipe(cx, path);
 }
 
-static void depend_on(struct cx *cx, const char *path)
-{
-    for (int i = 0; i < cx->read_count; i++)
-        if (strcmp(cx->read[i], path) == 0)
-            return;
-    ARENA_PUSH(&cx->arena, cx->read, cx->read_count, path);
-}
-
 bool tensor_file_open(struct cx *cx, struct loc loc, const char *path, struct modc_reader *reader)
 {
     struct modc_report *report = ARENA_NEW(&cx->arena, struct modc_report);
     const void *bytes;
     size_t length;
 
-    depend_on(cx, path);
+    source_depend(cx, path);
     errno = 0;
     cx->unreadable = true;
     if (modc_map(path, &bytes, &length) != MODC_OK) {

@@ -347,6 +347,14 @@ const char *source_beside(struct cx *cx, const struct source *source, const char
     return strcmp(path, "-") == 0 ? "./-" : path; /* a file of that name, not standard input again */
 }
 
+void source_depend(struct cx *cx, const char *path)
+{
+    for (int i = 0; i < cx->read_count; i++)
+        if (strcmp(cx->read[i], path) == 0)
+            return;
+    ARENA_PUSH(&cx->arena, cx->read, cx->read_count, path);
+}
+
 bool source_same(const char *path, const char *other)
 {
     struct stat a, b;

@@ -72,6 +72,9 @@ void source_hint_pipe(struct cx *cx, const char *path);
 /* A path is relative to the folder of the file that says it; for standard input, to the current folder. */
 const char *source_beside(struct cx *cx, const struct source *source, const char *path);
 
+/* What is made depends on the file: builds are told (--depfile). */
+void source_depend(struct cx *cx, const char *path);
+
 /* Both paths name one file, which is there. "-" is none. */
 bool source_same(const char *path, const char *other);
 

@@ -290,14 +290,6 @@ static bool read_sections(struct tokenizer_reader *r, const struct json *root)
     return (!post || post_processor_read(r, post, "post_processor")) && decoder_read(r, decoder, "decoder");
 }
 
-static void depend_on(struct cx *cx, const char *path)
-{
-    for (int i = 0; i < cx->read_count; i++)
-        if (strcmp(cx->read[i], path) == 0)
-            return;
-    ARENA_PUSH(&cx->arena, cx->read, cx->read_count, path);
-}
-
 /* A token that tokenizer_config.json names: a text, or {content: text}. */
 static int64_t named_token(struct tokenizer_reader *r, const struct json *config, const char *key)
 {
@@ -320,7 +312,7 @@ static bool read_config(struct tokenizer_reader *r)
     if (!file)
         return true;
     fclose(file);
-    depend_on(r->cx, path);
+    source_depend(r->cx, path);
     source = source_read(r->cx, path, TOKENIZER_MAX_BYTES, &error);
     config = source ? json_read(r->cx, source) : NULL;
     if (!config)
@@ -356,7 +348,7 @@ const struct tokenizer *tokenizer_read(struct cx *cx, struct loc loc, const char
     const char *error = NULL;
     const struct source *source;
 
-    depend_on(cx, path);
+    source_depend(cx, path);
     source = source_read(cx, path, TOKENIZER_MAX_BYTES, &error);
     if (source)
         return tokenizer_of_source(cx, source);

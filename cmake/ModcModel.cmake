@@ -37,7 +37,7 @@ function(modc_dispatch variable path)
 endfunction()
 
 # modc_add_model(NAME SPEC FILE [WEIGHTS FILE [WEIGHTS_AS incbin | c]] [MODEL NAME] [DTYPE TYPE] [DEVICE cpu | cuda]
-#                [SET NAME=VALUE...] [OPTIONS OPTION...] [TOKENIZER] [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
+#                [SET NAME=VALUE...] [OPTIONS OPTION...] [TOKENIZER] [TEMPLATE] [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
 #
 # A library NAME with the model of a spec, whose header is NAME.h and whose functions are NAME_forward and the like,
 # whatever the spec calls the model (MODEL gives them another name than the library has). Who links it can include the
@@ -52,13 +52,14 @@ endfunction()
 #   SET       other values for constants of the spec, other maxima for its sizes
 #   OPTIONS   further options of `modc generate`
 #   TOKENIZER the spec has `tokenizer:`, and the library its tables
+#   TEMPLATE  the spec has `template:`, and the library its function
 #   DISPATCH  compiled for x86-64, x86-64-v3 and x86-64-v4, whatever -march the project has: each context takes the best
 #             that its machine has. For other processors nothing is different
 #
 # The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
 function(modc_add_model name)
     set(kinds STATIC SHARED MODULE OBJECT)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH;TOKENIZER" "SPEC;WEIGHTS;WEIGHTS_AS;MODEL;DTYPE;DEVICE"
+    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH;TOKENIZER;TEMPLATE" "SPEC;WEIGHTS;WEIGHTS_AS;MODEL;DTYPE;DEVICE"
                           "SET;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "modc_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
@@ -122,10 +123,13 @@ function(modc_add_model name)
             list(APPEND files ${assembly} ${out}/${arg_MODEL}_weights.bin)
         endif()
     endif()
-    if(arg_TOKENIZER)
-        list(APPEND sources ${out}/${arg_MODEL}_tokenizer.c)
-        list(APPEND files ${out}/${arg_MODEL}_tokenizer.c)
-    endif()
+    foreach(part TOKENIZER TEMPLATE)
+        if(arg_${part})
+            string(TOLOWER ${part} ending)
+            list(APPEND sources ${out}/${arg_MODEL}_${ending}.c)
+            list(APPEND files ${out}/${arg_MODEL}_${ending}.c)
+        endif()
+    endforeach()
     if(arg_DISPATCH)
         modc_dispatch(dispatched ${out}/${arg_MODEL})
         list(APPEND options --dispatch)

@@ -162,7 +162,7 @@ const char *emitted_size(struct cx *cx, const char *name)
 /* ---- names that every model has -------------------------------------------------------------------------------- */
 
 const char *const emitted_functions[] = {
-    "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "decode_text",
+    "attach", "bind", "bind_all", "bind_embedded", "changed", "chat", "code", "code_of", "create", "decode_text",
     "decoder_init", "destroy", "device", "download", "encode_text", "eval", "generation", "generator_init",
     "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
     "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",

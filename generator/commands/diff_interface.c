@@ -5,6 +5,7 @@
 
 #include "modc_tokenizer.h"
 #include "module/module.h"
+#include "template/chat.h"
 #include "tokenizer/tokenizer.h"
 #include "tree/generation.h"
 
@@ -149,7 +150,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 23 };
+enum { SETTINGS = 24 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -260,6 +261,13 @@ static const char *generation_text(struct compare *c, const struct generation *g
     return text.data;
 }
 
+static const char *template_text(struct compare *c, const struct spec *spec)
+{
+    return spec->chat ? arena_format(&c->cx->arena, "%s, %08llx", spec->template,
+                                     (unsigned long long)(spec->chat->hash & 0xffffffff))
+                      : "none";
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
     static const struct spec_training none = {0};
@@ -290,6 +298,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
         {"tokenizer", tokenizer_text(c, spec)},
+        {"template", template_text(c, spec)},
         {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},
         {"generation", generation_text(c, side->tree->generation)},
     };

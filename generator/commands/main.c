@@ -33,6 +33,7 @@
 #include "plan/plan.h"
 #include "plan/target.h"
 #include "plan/weights.h"
+#include "template/chat.h"
 #include "tokenizer/tokenizer.h"
 
 #ifndef MODC_VERSION
@@ -132,6 +133,7 @@ static struct program *make_program(struct cx *cx, struct spec *spec, int varian
     tree->training = resolved ? training_read(cx, tree) : NULL;
     tree->rollout = resolved ? rollout_read(cx, tree) : NULL;
     tree->tokenizer = spec->tokens;
+    tree->chat = spec->chat;
 
     return resolved ? lower_program(cx, tree) : NULL;
 }
@@ -206,6 +208,12 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
 
         spec->tokens = tokenizer_read(cx, loc, source_beside(cx, loc.source, spec->tokenizer));
         cx->unreadable |= !spec->tokens;
+    }
+    if (spec->template && (spec->tokens || !spec->tokenizer)) {
+        const struct loc loc = spec->template_loc;
+
+        spec->chat = chat_read(cx, loc, source_beside(cx, loc.source, spec->template), spec->tokens);
+        cx->unreadable |= !spec->chat;
     }
     struct program **programs = ARENA_ARRAY(&cx->arena, spec_variants(spec), struct program *);
     bool complete = true;

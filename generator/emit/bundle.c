@@ -180,6 +180,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
         if (variant->program->tree->tokenizer)
             text_printf(&text, " %s/%s_tokenizer.c", folder_cmake, variant->model);
+        if (variant->program->tree->chat)
+            text_printf(&text, " %s/%s_template.c", folder_cmake, variant->model);
         if (is_on_cuda(variant))
             text_printf(&text, " %s/%s.cu", folder_cmake, variant->model);
         for (int i = 0; i < ISA_ROWS && dispatch_has(cx, variant); i++)
@@ -283,17 +285,22 @@ static void print_commands(struct cx *cx, struct text *text, bool assembly, cons
                            int count)
 {
     const struct target *target = target_of(cx);
-    bool tokenizer = false;
+    bool tokenizer = false, template = false;
 
-    for (int i = 0; i < count; i++)
-        tokenizer |= text_ends_with(files[i].path, "_tokenizer.c") && strncmp(files[i].path, "modc_", 5) != 0;
+    for (int i = 0; i < count; i++) {
+        if (strncmp(files[i].path, "modc_", 5) != 0) {
+            tokenizer |= text_ends_with(files[i].path, "_tokenizer.c");
+            template |= text_ends_with(files[i].path, "_template.c");
+        }
+    }
 
     if (!cx->options->dispatch) {
         text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
                     target->flags[0] ? " " : "", target->flags, assembly ? "*.c *.S" : "*.c");
     } else {
         print_flagged(text, files, count);
-        text_printf(text, "    cc -O3 -c modc_*.c%s%s\n\n", tokenizer ? " *_tokenizer.c" : "",
+        text_printf(text, "    cc -O3 -c modc_*.c%s%s%s\n\n", tokenizer ? " *_tokenizer.c" : "",
+                    template ? " *_template.c" : "",
                     assembly               ? " *.S"
                     : cx->options->weights ? " *_weights.c"
                                            : "");

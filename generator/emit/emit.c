@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "emit/bundle.h"
 #include "emit/dispatch.h"
+#include "emit/emit_chat.h"
 #include "emit/emit_generation.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_room.h"
@@ -374,6 +375,9 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     if (e.tree->tokenizer)
         add_text(&e, files, count, arena_format(&cx->arena, "%s_tokenizer.c", e.m),
                  emit_tokenizer_source(cx, e.m, spec_name(&e), e.tree->tokenizer));
+    if (e.tree->chat)
+        add_text(&e, files, count, arena_format(&cx->arena, "%s_template.c", e.m),
+                 emit_chat_source(cx, e.m, spec_name(&e), e.tree->chat));
     if (plan->backend->apart) {
         add_text(&e, files, count, arena_format(&cx->arena, "%s.%s", e.m, plan->backend->suffix),
                  kernels_text(&e));

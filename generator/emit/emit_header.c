@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "emit/emit_chat.h"
 #include "emit/emit_generation.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_tokenizer.h"
@@ -510,9 +511,12 @@ static void print_header_includes(struct emit *e, struct text *out)
                          : "modc.h",
         has_optimizer(e) && is_apart(e) ? "\n#include \"modc_device.h\"" : "",
         arena_format(&e->cx->arena, "%s%s", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
-                     program_generates(e->plan->program) ? "\n#include \"modc_generation.h\""
-                     : e->tree->tokenizer                ? "\n#include \"modc_tokenizer.h\""
-                                                         : ""),
+                     program_generates(e->plan->program) && e->tree->chat
+                         ? "\n#include \"modc_generation.h\"\n#include \"modc_template.h\""
+                     : program_generates(e->plan->program) ? "\n#include \"modc_generation.h\""
+                     : e->tree->chat                       ? "\n#include \"modc_template.h\""
+                     : e->tree->tokenizer                  ? "\n#include \"modc_tokenizer.h\""
+                                                           : ""),
         MODC_ABI, e->m);
 }
 
@@ -630,6 +634,8 @@ void print_header(struct emit *e, struct text *out)
         emit_rollout_header(e->cx, out, (struct rollout_names){e->m, e->M}, e->tree->rollout);
     if (e->tree->tokenizer)
         emit_tokenizer_header(out, e->m, e->M, e->tree->tokenizer);
+    if (e->tree->chat)
+        emit_chat_header(out, e->m, e->tree->chat);
     if (program_generates(e->plan->program))
         emit_generation_header(e, out);
     text_printf(

@@ -11,6 +11,7 @@
 #include "spec/expr.h"
 
 struct tokenizer; /* tokenizer/tokenizer.h */
+struct chat;      /* template/chat.h */
 
 struct spec_const { /* constants: name: expression */
     const char *name;
@@ -245,6 +246,9 @@ struct spec {
     const char *tokenizer; /* the path of a tokenizer.json, beside the file of its place; NULL: none */
     struct loc tokenizer_loc;
     const struct tokenizer *tokens; /* what was read there; main.c's */
+    const char *template;           /* the same of a chat template */
+    struct loc template_loc;
+    const struct chat *chat;
     struct spec_patterns checkpoint;
     bool fused; /* update: fused */
     struct loc update_loc;

@@ -404,6 +404,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_generation(d, spec->generation);
     if (spec->tokenizer)
         put(d, "tokenizer", spec->tokenizer);
+    if (spec->template)
+        put(d, "template", spec->template);
     if (spec->checkpoint.count > 0)
         put_strings(d, "checkpoint", spec->checkpoint.list, spec->checkpoint.count);
     if (spec->fused)

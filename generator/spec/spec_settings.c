@@ -157,6 +157,16 @@ void spec_read_tokenizer(struct reader *r, const struct node *key, const struct 
     r->spec->tokenizer_loc = node->loc;
 }
 
+void spec_read_template(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = spec_read_text(r, key, node, "the path of a chat template");
+
+    if (!text)
+        return;
+    r->spec->template = text;
+    r->spec->template_loc = node->loc;
+}
+
 void spec_read_checkpoint(struct reader *r, const struct node *key, const struct node *node)
 {
     spec_read_patterns(r, key, node, &r->spec->checkpoint);

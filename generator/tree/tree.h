@@ -12,6 +12,7 @@ struct elementwise_row;
 struct layer_row;
 struct generation;
 struct rollout;
+struct chat;
 struct tokenizer;
 struct spec;
 struct spec_class;
@@ -215,6 +216,7 @@ struct module_tree {
     const struct training *training;   /* training.h; NULL: none */
     const struct rollout *rollout;     /* rollout.h; NULL: none */
     const struct tokenizer *tokenizer; /* tokenizer.h; NULL: none */
+    const struct chat *chat;           /* chat.h; NULL: none */
     bool one_row; /* of a sequence in a call: modules carry something from one row to the next */
     const struct generation *generation; /* generation.h; NULL: none */
     enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */

@@ -137,7 +137,7 @@ def run(*command):
 def names_of_headers(work, compilers):
     """Macros that need no parenthesis, types and functions."""
     headers = [f'#include "{path.name}"\n' for path in sorted(HEADERS)
-               if path.name in ("modc.h", "modc_optim.h", "modc_rollout.h", "modc_simd.h", "modc_tokenizer.h")]
+               if path.name in ("modc.h", "modc_optim.h", "modc_rollout.h", "modc_simd.h", "modc_template.h", "modc_tokenizer.h")]
     (work / "headers.c").write_text("".join(headers) + "#include <string.h>\n")
     names = set()
     for compiler in compilers:

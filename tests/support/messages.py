@@ -35,6 +35,10 @@ SAYS = {
     "compiler_fault": (2, "^hint: {}$"),        # compiler.c
     "json_fail": (2, "error: this is no JSON: {}$"),
     "tokenizer_refuse": (3, "error: .*: {}$"),
+    "chat_fail": (3, "error: {}$"),
+    "chat_refuse": (2, "error: {}$"),
+    "fail_at": (2, "error: {}$"),               # chat_lower.c
+    "chat_wrong_kind": (2, "error: expected {}, found .*$"),
     "regex_fail": (2, "error: .*: {}: '.*'$"),  # tokenizer_regex.c
 }
 
@@ -62,7 +66,8 @@ TABLES = [
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
-    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "why->reason", "why->hint",
+    "arena_vformat(&p->cx->arena, format, args)", "arena_vformat(&r->cx->arena, format, args)",
+    "arena_vformat(&l->r->cx->arena, format, args)", "message", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "why->reason", "why->hint",
     "habits[i].hint", "error", "refusal",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',

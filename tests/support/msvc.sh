@@ -17,7 +17,7 @@ generate() { # SPEC [OPTION]...
 }
 generate specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --weights-as c --backward
 generate tests/optim/model.yaml
-for spec in cnn64 drops dtypes pool recurrent rollout rows storage tables text tokenizer trees; do
+for spec in cnn64 drops dtypes pool recurrent rollout rows storage tables template text tokenizer trees; do
     generate tests/specs/$spec.yaml --backward
 done
 for spec in functions_fft functions_order linalg losses_ctc multihead special; do

@@ -16,16 +16,17 @@ import shutil
 import sys
 import tempfile
 
-ROOMS = ["base", "tokenizer", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "backward", "passes", "plan", "emit",
+ROOMS = ["base", "tokenizer", "template", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "backward", "passes", "plan", "emit",
          "commands"]
 FRONT = {"spec", "layers", "eval", "functions", "lower", "backward"}
 CLOSED = {"passes": FRONT | {"module"}, "plan": FRONT, "emit": FRONT}
 THROUGH = {"passes"}  # of these, what their headers include counts as theirs
-RUNTIME = {"modc.h", "modc_device.h", "modc_optim.h", "modc_simd.h", "modc_special.h", "modc_tokenizer.h",
+RUNTIME = {"modc.h", "modc_device.h", "modc_optim.h", "modc_simd.h", "modc_special.h", "modc_template.h", "modc_tokenizer.h",
            "modc_tokenizer_parts.h"}  # what --weights reads files and constants are computed with
 SEARCHES = re.compile(r"\b(strstr|strcmp|strncmp|strpbrk|mentions|take_identifiers)\(")
 TEXTS = {
     "bundle.c": "names of files, and the head of one that was there",
+    "emit_chat.c": "operators of C",
     "emit_expr.c": "names in use; identifiers of what callers give as text",
     "emit_function.c": "whether an interval is that of what hooks gave",
     "emit_header.c": "the name of an entry",

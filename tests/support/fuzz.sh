@@ -2,7 +2,7 @@
 # fuzz.sh - looks for inputs that a target of tests/fuzz does not survive. Run from the root.
 #
 #     tests/support/fuzz.sh build              builds the targets into build/asan
-#     tests/support/fuzz.sh TARGET SECONDS     spec, expr, compile, safetensors or tokenizer: searches so long
+#     tests/support/fuzz.sh TARGET SECONDS     spec, expr, compile, safetensors, tokenizer or template: searches so long
 #     tests/support/fuzz.sh minimise TARGET    the corpus becomes the smallest that reaches as much, with what was found
 #     tests/support/fuzz.sh add TARGET FILE... the corpus takes these inputs besides
 #
@@ -59,6 +59,7 @@ target=$1
 dictionary=tests/fuzz/spec.dict
 [ "$target" = safetensors ] && dictionary=tests/fuzz/safetensors.dict
 [ "$target" = tokenizer ] && dictionary=tests/fuzz/tokenizer.dict
+[ "$target" = template ] && dictionary=tests/fuzz/template.dict
 mkdir -p $build/corpus/"$target" $build/found
 unpack "$target"
 exec $build/fuzz_"$target" -max_total_time="${2:?}" "${limits[@]}" -dict=$dictionary -print_final_stats=1 \

@@ -59,8 +59,8 @@ const struct chat_expr *chat_literal_number(struct lowerer *l, enum chat_kind ki
 
 /* Of arguments, which may be NULL. */
 struct chat_expr *chat_made_of(struct lowerer *l, enum chat_op op, enum chat_kind kind, const char *text,
-                                 const struct chat_expr *a, const struct chat_expr *b,
-                                 const struct chat_expr *c)
+                               const struct chat_expr *a, const struct chat_expr *b,
+                               const struct chat_expr *c)
 {
     struct chat_expr *expr = chat_expr_new(l, op, kind);
 
@@ -91,8 +91,10 @@ struct value chat_known_bool(struct lowerer *l, bool is)
 
 struct value chat_known_int(struct lowerer *l, int64_t number)
 {
-    return (struct value){
-        .kind = CHAT_INT, .known = true, .natural = number >= 0, .expr = chat_literal_number(l, CHAT_INT, number)};
+    return (struct value){.kind = CHAT_INT,
+                          .known = true,
+                          .natural = number >= 0,
+                          .expr = chat_literal_number(l, CHAT_INT, number)};
 }
 
 struct modc_text chat_text_of(struct value value)
@@ -133,7 +135,7 @@ const char *chat_kind_name(struct value value)
 }
 
 struct value chat_wrong_kind(struct lowerer *l, const struct chat_node *at, const char *expected,
-                               struct value found)
+                             struct value found)
 {
     if (chat_is_bad(found))
         return bad;
@@ -168,7 +170,8 @@ bool chat_is_same(struct value a, struct value b)
     if (a.kind != b.kind || a.known != b.known)
         return false;
     if (a.known)
-        return a.kind == CHAT_TEXT ? modc_same(chat_text_of(a), chat_text_of(b)) : a.expr->number == b.expr->number;
+        return a.kind == CHAT_TEXT ? modc_same(chat_text_of(a), chat_text_of(b))
+                                   : a.expr->number == b.expr->number;
     if (a.kind == CHAT_NAMESPACE)
         return a.scope == b.scope && strcmp(a.name, b.name) == 0;
     return a.kind == CHAT_UNDEFINED || a.kind == CHAT_NONE || (a.kind == CHAT_LIST && a.items == b.items);
@@ -233,8 +236,7 @@ const struct chat_expr *chat_text_expr(struct lowerer *l, struct value value, co
     return chat_made_of(l, CHAT_OP_NEEDED, CHAT_TEXT, absence(l, node), value.expr, NULL, NULL);
 }
 
-const struct chat_expr *chat_number_expr(struct lowerer *l, struct value value,
-                                           const struct chat_node *node)
+const struct chat_expr *chat_number_expr(struct lowerer *l, struct value value, const struct chat_node *node)
 {
     if (value.kind == CHAT_INT)
         return value.expr;
@@ -248,9 +250,9 @@ struct value chat_there(struct lowerer *l, struct value value)
     const struct chat_expr *expr = value.expr;
 
     if (value.kind == CHAT_TURN)
-        return chat_runtime(CHAT_BOOL,
-                       chat_made_of(l, CHAT_OP_HAS, CHAT_BOOL, expr->text ? "modc_has_neighbour" : "modc_has_turn",
-                               expr->args[0], expr->args[1], NULL));
+        return chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_HAS, CHAT_BOOL,
+                                                    expr->text ? "modc_has_neighbour" : "modc_has_turn",
+                                                    expr->args[0], expr->args[1], NULL));
     return chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_THERE, CHAT_BOOL, NULL, value.expr, NULL, NULL));
 }
 
@@ -265,13 +267,13 @@ struct value chat_truth_of(struct lowerer *l, struct value value)
     case CHAT_BOOL:
         return value;
     case CHAT_INT:
-        return value.known
-                   ? chat_known_bool(l, value.expr->number != 0)
-                   : chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_BINARY, CHAT_BOOL, "!=", value.expr, zero, NULL));
+        return value.known ? chat_known_bool(l, value.expr->number != 0)
+                           : chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_BINARY, CHAT_BOOL,
+                                                                  "!=", value.expr, zero, NULL));
     case CHAT_TEXT:
-        return value.known
-                   ? chat_known_bool(l, value.expr->bytes > 0)
-                   : chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_FULL, CHAT_BOOL, NULL, value.expr, NULL, NULL));
+        return value.known ? chat_known_bool(l, value.expr->bytes > 0)
+                           : chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_FULL, CHAT_BOOL, NULL,
+                                                                  value.expr, NULL, NULL));
     case CHAT_TURNS:
         count = chat_made_of(l, CHAT_OP_COUNT, CHAT_INT, NULL, value.expr, NULL, NULL);
         return chat_runtime(CHAT_BOOL, chat_made_of(l, CHAT_OP_BINARY, CHAT_BOOL, ">", count, zero, NULL));
@@ -299,7 +301,7 @@ struct value chat_not(struct lowerer *l, struct value value)
 }
 
 const struct chat_expr *chat_choice(struct lowerer *l, enum chat_kind kind, const struct chat_expr *asked,
-                                      const struct chat_expr *then, const struct chat_expr *other)
+                                    const struct chat_expr *then, const struct chat_expr *other)
 {
     return chat_made_of(l, CHAT_OP_CHOICE, kind, NULL, asked, then, other);
 }
@@ -312,7 +314,7 @@ const struct chat_expr *chat_shown(struct lowerer *l, struct value value, const 
             const char *lack = value.lack == CHAT_NONE ? "None" : "False";
 
             return chat_choice(l, CHAT_TEXT, chat_there(l, value).expr, value.expr,
-                          chat_literal_text(l, lack, strlen(lack)));
+                               chat_literal_text(l, lack, strlen(lack)));
         }
         return value.expr;
     case CHAT_INT:
@@ -326,7 +328,7 @@ const struct chat_expr *chat_shown(struct lowerer *l, struct value value, const 
         if (value.known)
             return value.expr->number ? chat_literal_text(l, "True", 4) : chat_literal_text(l, "False", 5);
         return chat_choice(l, CHAT_TEXT, value.expr, chat_literal_text(l, "True", 4),
-                      chat_literal_text(l, "False", 5));
+                           chat_literal_text(l, "False", 5));
     case CHAT_NONE:
         return chat_literal_text(l, "None", 4);
     case CHAT_UNDEFINED:

@@ -26,6 +26,7 @@
 #include "modc.h"
 #include "modc_beams.h"
 #include "modc_sampling.h"
+#include "modc_template.h"
 #include "modc_tokenizer.h"
 
 #ifdef __cplusplus
@@ -37,6 +38,10 @@ extern "C" {
 struct modc_default { /* of `defaults:`: what modc_generation_set takes */
     const char *name, *value;
 };
+
+/* Of `template:`: NAME_chat. */
+typedef enum modc_status modc_chat_function(const struct modc_turn *turns, int count, struct modc_chat *chat,
+                                            char *out, size_t room, size_t *bytes);
 
 /* Emitted. Its forward takes token, position, sequence, pages and logit_rows, and gives (logits, vocabulary). */
 struct modc_generation {
@@ -62,6 +67,7 @@ struct modc_generation {
     int64_t pad; /* -1: none */
     const struct modc_default *defaults;
     int default_count;
+    modc_chat_function *chat;               /* NULL: no template */
     const struct modc_tokenizer *tokenizer; /* NULL: ids alone */
     int token_bytes;                        /* of the text that a token completes, at most */
 };

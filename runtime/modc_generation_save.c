@@ -93,7 +93,8 @@ enum modc_status modc_generator_save(const struct modc_generator *gen, int seque
     return MODC_OK;
 }
 
-enum modc_status modc_generator_load(struct modc_generator *gen, const void *bytes, size_t length, int *sequence)
+enum modc_status modc_generator_load(struct modc_generator *gen, const void *bytes, size_t length,
+                                     int *sequence)
 {
     const char *at = bytes;
     struct head head;
@@ -133,10 +134,12 @@ enum modc_status modc_generator_load(struct modc_generator *gen, const void *byt
         return MODC_FULL;
     }
     memcpy(modc_ids_of(gen, *sequence), at, (size_t)head.length * sizeof(int64_t));
-    memset(gen->log_probs + (size_t)*sequence * (size_t)gen->table->context, 0, (size_t)head.length * sizeof(float));
+    memset(gen->log_probs + (size_t)*sequence * (size_t)gen->table->context, 0,
+           (size_t)head.length * sizeof(float));
     s->length = head.length;
     s->done = head.done;
     s->prompt = head.prompt;
-    copy_kept(gen, *sequence, head.done, (char *)(uintptr_t)at + (size_t)head.length * sizeof(int64_t), false);
+    copy_kept(gen, *sequence, head.done, (char *)(uintptr_t)at + (size_t)head.length * sizeof(int64_t),
+              false);
     return MODC_OK;
 }

@@ -162,13 +162,13 @@ const char *emitted_size(struct cx *cx, const char *name)
 /* ---- names that every model has -------------------------------------------------------------------------------- */
 
 const char *const emitted_functions[] = {
-    "attach", "bind", "bind_all", "bind_embedded", "changed", "chat", "code", "code_of", "create", "decode_text",
-    "decoder_init", "destroy", "device", "download", "encode_text", "eval", "generation", "generator_init",
-    "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
-    "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
-    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_extern",
-    "set_grad_enabled", "set_isa", "set_threads", "token_id", "token_text", "tokenizer", "train",
-    "training_load_bytes", "training_save_bytes", "unpack", "weights",
+    "attach", "bind", "bind_all", "bind_embedded", "changed", "chat", "code", "code_of", "create",
+    "decode_text", "decoder_init", "destroy", "device", "download", "encode_text", "eval", "generation",
+    "generator_init", "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers",
+    "named_parameters", "pack", "pack_all", "packed_fits", "print", "register_forward_hook",
+    "register_forward_pre_hook", "reset", "reset_state", "save", "save_bytes", "schedule_step", "seed",
+    "set_executor", "set_extern", "set_grad_enabled", "set_isa", "set_threads", "token_id", "token_text",
+    "tokenizer", "train", "training_load_bytes", "training_save_bytes", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
     "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",

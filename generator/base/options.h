@@ -9,6 +9,7 @@
 enum command {
     COMMAND_GENERATE,
     COMMAND_RUN,
+    COMMAND_CHAT,
     COMMAND_CHECK,
     COMMAND_SUMMARY,
     COMMAND_DIFF,
@@ -77,7 +78,8 @@ struct options {
     const char *keep;            /* run: folder of sources and program */
     const char *text, *ids;      /* tokenize: NULL: lines of standard input */
     bool no_template, all_text, keep_special;
-    const char *bodies; /* run: a file of C with the bodies of Externs */
+    const char *tokenizer, *template; /* in the place of the spec's */
+    const char *bodies;               /* run: a file of C with the bodies of Externs */
     struct run_option *run_options;
     int run_option_count;
 };

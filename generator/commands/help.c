@@ -16,6 +16,11 @@ const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_RUN] = {"run", "SPEC", "generate, compile and run once, on tensors from files",
                      "Compiles with $CC $CFLAGS (default: cc -O3 -march=native). All files are safetensors.\n"
                      "Without --weights, parameters are initialised from --seed as PyTorch does it."},
+    [COMMAND_CHAT] =
+        {"chat", "SPEC", "talk to a model that writes: lines of standard input are answered",
+         "Compiles as 'modc run' does. The spec has `generation:`, a tokenizer and, for a model of\n"
+         "conversations, a chat template; without one a text is continued. An empty line or the end of\n"
+         "the input ends it."},
     [COMMAND_CHECK] = {"check", "SPEC", "everything but writing", NULL},
     [COMMAND_SUMMARY] =
         {"summary", "SPEC", "table: module, output shape, parameters, MACs, RAM, flash",
@@ -78,6 +83,7 @@ const struct environment_row environment_rows[] = {
 enum {
     GENERATE = 1 << COMMAND_GENERATE,
     RUN = 1 << COMMAND_RUN,
+    CHAT = 1 << COMMAND_CHAT,
     CHECK = 1 << COMMAND_CHECK,
     SUMMARY = 1 << COMMAND_SUMMARY,
     DIFF = 1 << COMMAND_DIFF,
@@ -86,7 +92,7 @@ enum {
     SCHEMA = 1 << COMMAND_SCHEMA,
     COMPLETION = 1 << COMMAND_COMPLETION,
     HELP = 1 << COMMAND_HELP,
-    ON_SPEC = GENERATE | RUN | CHECK | SUMMARY | DIFF,
+    ON_SPEC = GENERATE | RUN | CHAT | CHECK | SUMMARY | DIFF,
     ALL = ON_SPEC | TOKENIZE | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
 };
 
@@ -109,7 +115,7 @@ const struct option_row option_rows[] = {
     {"--deptarget", "FILE", GENERATE, OPTION_TEXT, FIELD(deptarget),
      "in --depfile, let this file depend on them instead"},
 
-    {"--weights", "FILE", RUN, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
+    {"--weights", "FILE", RUN | CHAT, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
     {"--inputs", "FILE", RUN, OPTION_RUN_READ, 0, "one tensor for each input; else random ones"},
     {"--outputs", "FILE", RUN, OPTION_RUN_WRITE, 0, "write one tensor for each output"},
     {"--state", "FILE", RUN, OPTION_RUN_WRITE, 0, "write the state_dict after the call"},
@@ -120,9 +126,10 @@ const struct option_row option_rows[] = {
     {"--train", NULL, RUN, OPTION_RUN_FLAG, 0, "training mode"},
     {"--steps", "N", RUN, OPTION_RUN_WHOLE, 0,
      "N steps of `training:` on the same batch; the output is the last loss"},
-    {"--seed", "N", RUN, OPTION_RUN_WHOLE, 0, "of initial weights, dropout and random inputs; else 0"},
+    {"--seed", "N", RUN | CHAT, OPTION_RUN_WHOLE, 0,
+     "of initial weights, dropout, random inputs and tokens; else 0"},
     {"--time", NULL, RUN, OPTION_RUN_FLAG, 0, "print how long a call takes"},
-    {"--threads", "N", RUN, OPTION_RUN_WHOLE, 0, "run on so many threads; else on those of the spec"},
+    {"--threads", "N", RUN | CHAT, OPTION_RUN_WHOLE, 0, "run on so many threads; else on those of the spec"},
     {"--repeat", "N", RUN, OPTION_RUN_WHOLE, 0, "call N times; with --time measure N times"},
     {"--sequence", NULL, RUN, OPTION_RUN_FLAG, 0, "inputs have one dimension more in front: as many calls"},
     {"--hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
@@ -135,13 +142,14 @@ const struct option_row option_rows[] = {
     {"--generate", "TEXT", RUN, OPTION_RUN_TEXT, 0,
      "continue this text, by 'generation:' and 'tokenizer:'; several are a batch"},
     {"--tokens", "IDS", RUN, OPTION_RUN_TEXT, 0, "continue these ids: --tokens '1 15043 3186'"},
-    {"--option", "NAME=VALUE", RUN, OPTION_RUN_TEXT, 0,
+    {"--system", "TEXT", CHAT, OPTION_RUN_TEXT, 0, "what the model is told before the first line"},
+    {"--option", "NAME=VALUE", RUN | CHAT, OPTION_RUN_TEXT, 0,
      "how to go on: max_new_tokens=64, temperature=0.8, num_beams=4, ..."},
     {"--emulate", "plain|check", RUN, OPTION_CHOICE, FIELD(emulate),
      "a model on cuda runs on this processor; check: races, bounds and unwritten words are found",
      .optional = true},
     {"--extern", "FILE.c", RUN, OPTION_TEXT, FIELD(bodies), "the bodies of the spec's Externs, in C"},
-    {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
+    {"--keep", "DIR", RUN | CHAT, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 
     {"--repr", NULL, SUMMARY, OPTION_FLAG, FIELD(repr),
@@ -167,6 +175,9 @@ const struct option_row option_rows[] = {
      "gradients too: inputs grad.OUTPUT, outputs grad.INPUT and grad.KEY"},
     {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0,
      "give a constant another value, or a size another maximum"},
+    {"--tokenizer", "FILE", ON_SPEC, OPTION_TEXT, FIELD(tokenizer),
+     "a tokenizer.json, whatever the spec says"},
+    {"--template", "FILE", ON_SPEC, OPTION_TEXT, FIELD(template), "a chat template, whatever the spec says"},
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype),
      "compute in this type alone, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},

@@ -203,13 +203,21 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
-    if (spec->tokenizer) {
+    if (cx->options->tokenizer) {
+        spec->tokenizer = cx->options->tokenizer;
+        spec->tokens = tokenizer_read(cx, nowhere, cx->options->tokenizer);
+        cx->unreadable |= !spec->tokens;
+    } else if (spec->tokenizer) {
         const struct loc loc = spec->tokenizer_loc;
 
         spec->tokens = tokenizer_read(cx, loc, source_beside(cx, loc.source, spec->tokenizer));
         cx->unreadable |= !spec->tokens;
     }
-    if (spec->template && (spec->tokens || !spec->tokenizer)) {
+    if (cx->options->template && (spec->tokens || !spec->tokenizer)) {
+        spec->template = cx->options->template;
+        spec->chat = chat_read(cx, nowhere, cx->options->template, spec->tokens);
+        cx->unreadable |= !spec->chat;
+    } else if (spec->template && (spec->tokens || !spec->tokenizer)) {
         const struct loc loc = spec->template_loc;
 
         spec->chat = chat_read(cx, loc, source_beside(cx, loc.source, spec->template), spec->tokens);
@@ -324,7 +332,7 @@ static int compile(struct cx *cx, struct text *out)
         return EXIT_DONE;
     progress_step("writing %s.c ...", plans->model);
     files = emit_files(cx, plans, &count);
-    if (options->command == COMMAND_RUN)
+    if (options->command == COMMAND_RUN || options->command == COMMAND_CHAT)
         return run_model(cx, plans, files, count);
     return with_reason(cx, write_files(cx, plans, files, count));
 }

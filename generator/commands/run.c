@@ -476,6 +476,8 @@ static int execute(struct run *run)
     struct process program = {0};
 
     process_word(run->cx, &program, run->program);
+    if (run->options->command == COMMAND_CHAT)
+        process_word(run->cx, &program, "--chat");
     for (int i = 0; i < run->options->run_option_count; i++) {
         const struct run_option *option = &run->options->run_options[i];
 

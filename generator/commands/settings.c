@@ -146,11 +146,13 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         fine &= set_one(cx, spec, &options->settings[i]);
     if (options->dtype)
         spec->dtypes[0] = options->dtype;
-    if (options->dtype || options->command == COMMAND_RUN) /* one program runs one variant */
+    const bool runs = options->command == COMMAND_RUN || options->command == COMMAND_CHAT;
+
+    if (options->dtype || runs) /* one program runs one variant */
         spec->dtype_count = 1;
     if (options->device)
         spec->devices[0] = options->device;
-    if (options->device || options->command == COMMAND_RUN)
+    if (options->device || runs)
         spec->device_count = 1;
     if (options->model)
         fine &= name_model(cx, spec, options->model);

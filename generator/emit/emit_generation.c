@@ -171,6 +171,8 @@ void emit_generation_source(struct emit *e, struct text *out)
         text_printf(out, "    .pad = %lld,\n", (long long)generation->pad);
     if (generation->default_count > 0)
         text_add(out, "    .defaults = defaults_table, .default_count = MODC_ROWS(defaults_table),\n");
+    if (e->tree->chat)
+        text_printf(out, "    .chat = %s_chat,\n", e->m);
     if (e->tree->tokenizer)
         text_printf(out, "    .tokenizer = &%s_tokenizer, .token_bytes = %s_TOKENIZER_TEXT,\n", e->m, e->M);
     text_add(out, "};\n");

@@ -9,6 +9,8 @@
 
 #include "base/names.h"
 #include "lower/lower_parts.h"
+#include "modc_tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 /* Whether the input's shape comes of a section `generation:` that is faulty, which was said. */
 static bool is_of_faulty(const struct module_tree *tree, const struct spec_input *input)
@@ -618,6 +620,21 @@ static bool is_complete(const struct program *program)
     return program->entry_count > 0;
 }
 
+/* Ids of the tokenizer have logits. */
+static void check_vocabulary(const struct program *program)
+{
+    const struct module_tree *tree = program->tree;
+    int64_t logits;
+
+    if (!tree->tokenizer || !program_generates(program))
+        return;
+    logits = dim_upper(program->entries[0].graphs[0][0]->outputs[0]->dims[1]);
+    if (tree->tokenizer->table->vocabulary > logits)
+        diag_error(program->cx, tree->spec->generation->loc,
+                   "the tokenizer has %d tokens, and the model logits of %lld",
+                   tree->tokenizer->table->vocabulary, (long long)logits);
+}
+
 struct program *lower_program(struct cx *cx, struct module_tree *tree)
 {
     struct program *program = lower_entries(cx, tree, false);
@@ -634,6 +651,7 @@ struct program *lower_program(struct cx *cx, struct module_tree *tree)
             diag_hint(cx,
                       "take one input beside those of 'generation:', and return the logits of last(x) alone");
         }
+        check_vocabulary(program);
         if (tree->generation && tree->spec->generation->encoder && program_encoder(program) < 0) {
             diag_error(cx, tree->spec->generation->encoder_loc,
                        "'%s' is no entry that takes int64 (tokens) and an int64, the sequence",

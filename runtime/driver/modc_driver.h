@@ -39,6 +39,8 @@ struct options {
     int hook_count;
     struct prompt_option prompts[MAX_PROMPTS]; /* --generate, --tokens */
     int prompt_count;
+    bool chat;
+    const char *system;                 /* --system; or NULL */
     const char *settings[MAX_SETTINGS]; /* --option */
     int setting_count;
 };
@@ -135,8 +137,9 @@ int modc_driver_start_threads(struct run *run);
 int modc_driver_call(struct run *run);
 int modc_driver_measure(struct run *run);
 
-/* modc_driver_generate.c: continues the prompts, in place of calls. */
+/* modc_driver_generate.c: continues the prompts, or answers lines, in place of calls. */
 int modc_driver_generate(struct run *run);
+int modc_driver_chat(struct run *run);
 
 /* modc_driver_results.c: outputs and, with --backward, the gradients that there are. */
 void modc_driver_gather_results(struct run *run);

@@ -1,30 +1,12 @@
 /* modc_driver_generate.c - prompts of the command line, continued by the model: modc run --generate, --tokens. */
-#include "modc_driver.h"
-
-#include "modc_generation.h"
+#include "modc_driver_generate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { LISTS = 1 << 16 }; /* bytes of what options list */
-
-/* A generator, its options, and the prompts as ids. */
-struct generation {
-    const struct modc_generation *table;
-    struct modc_generator gen;
-    struct modc_generation_options options;
-    int64_t *ids;
-    int *offsets;
-    int rows;   /* responses */
-    bool texts; /* responses are told as text */
-    struct modc_responses responses;
-    void *block, *beams, *lists;
-    int told; /* the row whose text is printed as it comes; -1: none */
-};
-
-static double seconds(void *user)
+double modc_driver_seconds(void *user)
 {
     struct timespec now;
 
@@ -33,9 +15,9 @@ static double seconds(void *user)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int read_options(struct run *run, struct generation *g)
+int modc_driver_read_options(struct run *run, struct generation *g)
 {
-    struct modc_option_memory memory = {g->lists, LISTS, 0};
+    struct modc_option_memory memory = {g->lists, OPTION_LISTS, 0};
     char message[300];
     enum modc_status status = modc_generation_options_of(g->table, &g->options, &memory);
 
@@ -77,22 +59,21 @@ static int read_ids(const char *text, int64_t **ids, int *count, int room)
     return EXIT_OK;
 }
 
-static int encode(const struct run *run, const struct modc_generation *table, const char *text, int64_t *ids,
-                  int *count, int room)
+int modc_driver_encode(const struct run *run, const struct modc_generation *table, const char *text,
+                       size_t length, unsigned flags, int64_t *ids, int *count, int room)
 {
-    const size_t length = strlen(text), bytes = modc_encode_bytes(table->tokenizer, length);
+    const size_t bytes = modc_encode_bytes(table->tokenizer, length);
     struct modc_tokens tokens = {.ids = ids, .room = room};
     void *workspace = NULL;
     enum modc_status status;
 
     if (posix_memalign(&workspace, 64, bytes > 0 ? bytes : 64) != 0)
         return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
-    status = modc_encode(table->tokenizer, text, length, 0, &tokens, workspace, bytes);
+    status = modc_encode(table->tokenizer, text, length, flags, &tokens, workspace, bytes);
     free(workspace);
     if (status == MODC_SIZE)
         return modc_driver_fail(EXIT_USAGE, run->model->name,
-                                "the prompt has %d tokens, and there is room for %d", tokens.count,
-                                table->context);
+                                "the prompt has %d tokens, and there is room for %d", tokens.count, room);
     if (status != MODC_OK)
         return modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
     *count = tokens.count;
@@ -115,7 +96,8 @@ static int read_prompts(struct run *run, struct generation *g)
             return modc_driver_fail(EXIT_USAGE, run->model->name,
                                     "--generate needs a 'tokenizer:' in the spec; --tokens takes ids");
         status = o->prompts[i].ids ? read_ids(o->prompts[i].text, &to, &count, context)
-                                   : encode(run, g->table, o->prompts[i].text, to, &count, context);
+                                   : modc_driver_encode(run, g->table, o->prompts[i].text,
+                                                        strlen(o->prompts[i].text), 0, to, &count, context);
         if (status == EXIT_OK && (count == 0 || count >= context))
             return modc_driver_fail(EXIT_USAGE, run->model->name,
                                     "a prompt has from 1 to %d tokens here, found %d", context - 1, count);
@@ -227,7 +209,7 @@ static int write_responses(const struct run *run, const struct generation *g)
     return status;
 }
 
-static int start(struct run *run, struct generation *g)
+int modc_driver_start(struct run *run, struct generation *g)
 {
     const struct modc_generation *t = g->table;
     const struct modc_io *logits = &run->model->entries[t->entry].outputs[0];
@@ -244,7 +226,7 @@ static int start(struct run *run, struct generation *g)
                                 "a model on a GPU does not write yet: use --device cpu");
     if (status != MODC_OK)
         return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
-    g->gen.clock = seconds;
+    g->gen.clock = modc_driver_seconds;
     return EXIT_OK;
 }
 
@@ -276,7 +258,7 @@ static int write_all(struct run *run, struct generation *g)
                : modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
 }
 
-static void free_generation(struct generation *g)
+void modc_driver_free_generation(struct generation *g)
 {
     free(g->ids);
     free(g->offsets);
@@ -294,23 +276,23 @@ static void free_generation(struct generation *g)
 int modc_driver_generate(struct run *run)
 {
     struct generation *g = modc_driver_zeroed(1, sizeof *g);
-    const double begun = seconds(NULL);
+    const double begun = modc_driver_seconds(NULL);
     int status, tokens = 0;
 
     if (run->model->generation == NULL) {
-        free_generation(g);
+        modc_driver_free_generation(g);
         return modc_driver_fail(EXIT_USAGE, run->model->name,
                                 "the spec has no 'generation:' by which it could write");
     }
     g->table = run->model->generation;
-    g->lists = modc_driver_zeroed(LISTS, 1);
-    status = read_options(run, g);
+    g->lists = modc_driver_zeroed(OPTION_LISTS, 1);
+    status = modc_driver_read_options(run, g);
     if (status == EXIT_OK)
         status = read_prompts(run, g);
     if (status == EXIT_OK) {
         make_responses(run, g);
         g->told = g->rows == 1 && g->texts && g->options.num_beams == 1 ? 0 : -1;
-        status = start(run, g);
+        status = modc_driver_start(run, g);
     }
     if (status == EXIT_OK)
         status = write_all(run, g);
@@ -321,7 +303,7 @@ int modc_driver_generate(struct run *run)
     for (int i = 0; i < g->rows; i++)
         tokens += g->responses.lengths[i];
     if (status == EXIT_OK && run->options.time)
-        fprintf(stderr, "%d tokens in %.3g s\n", tokens, seconds(NULL) - begun);
-    free_generation(g);
+        fprintf(stderr, "%d tokens in %.3g s\n", tokens, modc_driver_seconds(NULL) - begun);
+    modc_driver_free_generation(g);
     return status;
 }

@@ -59,7 +59,7 @@ static bool set_option(struct options *o, const char *name, const char *value)
         const char **text;
     } texts[] = {{"--weights", &o->weights}, {"--inputs", &o->inputs}, {"--outputs", &o->outputs},
                  {"--state", &o->state},     {"--expect", &o->expect}, {"--entry", &o->entry},
-                 {"--dispatch", &o->isa}};
+                 {"--dispatch", &o->isa},    {"--system", &o->system}};
     uint64_t number;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -112,11 +112,13 @@ static bool set_option(struct options *o, const char *name, const char *value)
 
 int modc_driver_parse_options(struct options *o, int count, char **arguments)
 {
-    static const char *const with_value[] = {
-        "--weights",  "--inputs", "--outputs",   "--state",          "--expect",
-        "--entry",    "--hooks",  "--pre-hooks", "--seed",           "--rtol",
-        "--atol",     "--repeat", "--threads",   "--dispatch",       "--steps",
-        "--generate", "--tokens", "--option",    "--backward-hooks", "--backward-pre-hooks"};
+    static const char *const with_value[] = {"--weights",  "--inputs",         "--outputs",
+                                             "--state",    "--expect",         "--entry",
+                                             "--hooks",    "--pre-hooks",      "--seed",
+                                             "--rtol",     "--atol",           "--repeat",
+                                             "--threads",  "--dispatch",       "--steps",
+                                             "--generate", "--tokens",         "--option",
+                                             "--system",   "--backward-hooks", "--backward-pre-hooks"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);
@@ -137,6 +139,7 @@ int modc_driver_parse_options(struct options *o, int count, char **arguments)
                          : strcmp(text, "--time") == 0     ? &o->time
                          : strcmp(text, "--sequence") == 0 ? &o->sequence
                          : strcmp(text, "--backward") == 0 ? &o->backward
+                         : strcmp(text, "--chat") == 0     ? &o->chat
                                                            : NULL;
 
             if (flag == NULL)

@@ -81,7 +81,7 @@ static int run_all(struct run *run)
 
     if (status == EXIT_OK)
         status = find_device(run);
-    const bool writes = run->options.prompt_count > 0;
+    const bool writes = run->options.prompt_count > 0 || run->options.chat;
 
     if (status == EXIT_OK && !writes)
         status = modc_driver_prepare_inputs(run);
@@ -94,7 +94,7 @@ static int run_all(struct run *run)
     if (status == EXIT_OK)
         status = modc_driver_start_threads(run);
     if (status == EXIT_OK && writes)
-        return modc_driver_generate(run);
+        return run->options.chat ? modc_driver_chat(run) : modc_driver_generate(run);
     if (status == EXIT_OK)
         status = modc_driver_call(run);
     if (status == EXIT_OK)

@@ -312,18 +312,17 @@ static void test_targets(void **state)
 /* A key that is new needs a place in modc diff, which would say else that specs do not differ. */
 static void test_diff_has_all_keys(void **state)
 {
-    static const char *const shown[] =
-        {
-            "modc", /* one version */
-            "model",      "dtype",      "device",   "hooks",     "pack",    "state_dict",
-            "storage",    "threads",    "winograd", "denormals", /* settings */
-            "constants",  "sizes",      "inputs",   "entries",   "forward", "functions",
-            "methods",                                                              /* parts of these names */
-            "classes",    "modules",    "extends",  "set",       "add",     "eval", /* modules, statements */
-            "parameters", "buffers",    "state",    "freeze",    "tie",             /* state_dict, tensors */
-            "backward",   "checkpoint", "update",   "training",  "rollout", "tokenizer",
-            "template",   "generation", /* settings */
-        };
+    static const char *const shown[] = {
+        "modc", /* one version */
+        "model",      "dtype",      "device",   "hooks",     "pack",    "state_dict",
+        "storage",    "threads",    "winograd", "denormals", /* settings */
+        "constants",  "sizes",      "inputs",   "entries",   "forward", "functions",
+        "methods",                                                              /* parts of these names */
+        "classes",    "modules",    "extends",  "set",       "add",     "eval", /* modules, statements */
+        "parameters", "buffers",    "state",    "freeze",    "tie",             /* state_dict, tensors */
+        "backward",   "checkpoint", "update",   "training",  "rollout", "tokenizer",
+        "template",   "generation", /* settings */
+    };
 
     (void)state;
     for (int i = 0; spec_key(i); i++) {

@@ -235,7 +235,7 @@ void declare_rows(struct loops *k)
         int last = k->nest.ndim - 1, terms = 0;
 
         for (int axis = 0; axis < last; axis++)
-            terms += k->index[axis] && !stride_is(k, i, axis, 0);
+            terms += k->index[axis] && !stays(k, axis) && !stride_is(k, i, axis, 0);
         if (terms < 2 || k->splat[i] || !k->loaded[i])
             continue;
         name = names_new(&k->names, arena_format(k->arena, "%s_row", k->parameter[i]));

@@ -666,6 +666,27 @@ static void test_parameters(void **state)
     forget(m);
 }
 
+/* A slice of one of three lines, of an only row: no loop outside has an index, and rows begin where their pointers are. */
+static void test_single_lines(void **state)
+{
+    struct model *m = calloc(1, sizeof *m);
+    int nests = 0;
+
+    (void)state;
+    m->options.split = 3;
+    plan_spec(
+        m, "modc: 1\nmodel: t\nhooks: none\nsizes: {rows: 1}\ninputs: {x: [rows, 3, 72], c: [rows, 1, 36]}\n"
+           "forward:\n  - a, b = x.chunk(2, -1)\n  - return cat([a * c - b * 2, b * c + a], -1)\n");
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        if (m->plan->kernels[i]->form != KERNEL_NEST)
+            continue;
+        assert_null(strstr(text_of(m, m->plan->kernels[i]), "+ ;"));
+        nests++;
+    }
+    assert_true(nests >= 2);
+    forget(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -682,7 +703,7 @@ int main(void)
         cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_callees),    cmocka_unit_test(test_scores),
         cmocka_unit_test(test_directions), cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_most),
+        cmocka_unit_test(test_most),       cmocka_unit_test(test_single_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,7 +209,11 @@ static struct ev fn_recent(struct eval *eval, struct ev *args, int count, struct
     if (!need_rows(eval, "recent", loc) || !need_tensor_of_rows(eval, "recent", &args[0]) ||
         !need_int(eval, "n", &args[1], &n) || !refuse_gradients(eval, "recent", loc))
         return BAD;
-    if (n < 2 || n > generation->context || args[0].tensor->ndim >= MAX_DIMS) {
+    if (args[0].tensor->ndim >= MAX_DIMS) {
+        diag_error(eval->cx, args[0].loc, "recent: the result would have more than %d dimensions", MAX_DIMS);
+        return BAD;
+    }
+    if (n < 2 || n > generation->context) {
         diag_error(eval->cx, args[1].loc, "recent: n is from 2 to %lld, the context, found %lld",
                    (long long)generation->context, (long long)n);
         return BAD;

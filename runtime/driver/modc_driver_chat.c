@@ -58,7 +58,8 @@ static int make_prompt(struct run *run, struct talk *t, size_t *bytes)
     } while (status == MODC_WORKSPACE && chat.workspace_needed > chat.workspace_bytes);
     free(workspace);
     if (status == MODC_ARGUMENT)
-        return modc_driver_fail(EXIT_USAGE, "the template", "%.*s", (int)chat.refusal.bytes, chat.refusal.data);
+        return modc_driver_fail(EXIT_USAGE, "the template", "%.*s", (int)chat.refusal.bytes,
+                                chat.refusal.data);
     return status == MODC_OK ? EXIT_OK
                              : modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
 }
@@ -103,8 +104,8 @@ static int answer(struct run *run, struct talk *t)
     int count = 0, n, result = make_prompt(run, t, &bytes);
 
     if (result == EXIT_OK) /* the template has its own tokens at the ends */
-        result = modc_driver_encode(run, table, t->prompt, bytes, table->chat != NULL ? MODC_NO_TEMPLATE : 0, t->ids, &count,
-                                    table->context - 1);
+        result = modc_driver_encode(run, table, t->prompt, bytes, table->chat != NULL ? MODC_NO_TEMPLATE : 0,
+                                    t->ids, &count, table->context - 1);
     status = result == EXIT_OK ? continue_with(t, count) : MODC_OK;
     t->answer_bytes = 0;
     while (result == EXIT_OK && status == MODC_OK && modc_generator_active(gen) > 0) {
@@ -119,7 +120,8 @@ static int answer(struct run *run, struct talk *t)
     }
     free(events);
     if (status != MODC_OK)
-        result = modc_driver_fail(EXIT_USAGE, run->model->name, "%s", gen->message[0] != 0 ? gen->message : modc_status_text(status));
+        result = modc_driver_fail(EXIT_USAGE, run->model->name, "%s",
+                                  gen->message[0] != 0 ? gen->message : modc_status_text(status));
     if (result == EXIT_OK) {
         printf("\n");
         result = add_turn(t, "assistant", t->answer, t->answer_bytes);
@@ -166,10 +168,13 @@ int modc_driver_chat(struct run *run)
     g->lists = modc_driver_zeroed(OPTION_LISTS, 1);
     t->sequence = -1;
     if (g->table == NULL || g->table->tokenizer == NULL)
-        status = modc_driver_fail(EXIT_USAGE, run->model->name, g->table == NULL ? "the spec has no 'generation:' by which it could write"
-                                                                               : "the spec has no 'tokenizer:'; --tokenizer FILE names one");
+        status = modc_driver_fail(EXIT_USAGE, run->model->name,
+                                  g->table == NULL
+                                      ? "the spec has no 'generation:' by which it could write"
+                                      : "the spec has no 'tokenizer:'; --tokenizer FILE names one");
     else if (g->table->encoder >= 0)
-        status = modc_driver_fail(EXIT_USAGE, run->model->name, "a model with an encoder does not talk: modc run --generate");
+        status = modc_driver_fail(EXIT_USAGE, run->model->name,
+                                  "a model with an encoder does not talk: modc run --generate");
     if (status == EXIT_OK)
         status = modc_driver_read_options(run, g);
     if (status == EXIT_OK)

@@ -342,7 +342,8 @@ static void test_templates(void **state)
         "tests/layers/functions_index.yaml", "tests/layers/functions_fft.yaml",
         "tests/layers/functions_boxes.yaml", "tests/layers/functions_grid.yaml"};
     static const char *planned[] = {"conv=conv_plain"};
-    static const char *const alone[] = {"tests/layers/conv.yaml", "tests/specs/decoder.yaml"};
+    static const char *const alone[] = {"tests/layers/conv.yaml", "tests/specs/decoder.yaml",
+                                        "specs/networks/mamba.yaml"};
     const size_t paired = 2 * (sizeof specs / sizeof *specs);
     static const enum dtype types[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16};
     struct arena arena = {0};

@@ -784,6 +784,7 @@ function(modc_api_tests)
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights build/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV ${checked})
+    modc_api_test(invariant invariant.c tests/api/invariant.yaml)
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV ${checked})
     modc_api_test(drops drops.c tests/specs/drops.yaml ENV ${checked})
     modc_api_test(regions regions.c tests/specs/regions.yaml ENV ${checked})

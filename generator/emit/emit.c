@@ -14,6 +14,7 @@
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "plan/weights.h"
+#include "tree/generation.h"
 
 static void print_constants(struct emit *e, struct text *out, const bool *which)
 {
@@ -215,6 +216,8 @@ static void print_source_head(struct emit *e, struct text *out)
     if (e->cx->options->isa)
         text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
                     e->cx->options->isa_widths, e->cx->options->isa);
+    if (e->tree->generation && e->tree->generation->invariant)
+        text_add(out, "#define MODC_INVARIANT /* a row is the same bits whatever rows are beside it */\n");
     if (e->plan->backend->apart) /* modc_simd.h: what sizes are computed with */
         text_printf(out, "#include \"%s_kernels.h\"\n#include \"modc_simd.h\"\n\n", e->m);
     else

@@ -133,6 +133,7 @@ struct generation *generation_read(struct cx *cx, struct module_tree *tree)
     generation->per = (generation->context + generation->page - 1) / generation->page;
     generation->pad = spec->pad ? read_number(r, spec->pad, "pad", 0, INT32_MAX) : -1;
     generation->encoder = spec->encoder;
+    generation->invariant = spec->invariant;
     generation->start = spec->start ? read_number(r, spec->start, "start", 0, INT32_MAX) : generation->pad;
     if (spec->eos)
         read_ids(r, spec->eos, generation);

@@ -193,7 +193,8 @@ struct spec_generation {
     struct loc loc;
     struct expr *context, *sequences, *page; /* never NULL in a whole spec */
     struct expr *eos, *pad;                  /* NULL: the tokenizer's, or none */
-    struct expr *start;  /* the id that stands in front of what a decoder writes; NULL: pad */
+    struct expr *start; /* the id that stands in front of what a decoder writes; NULL: pad */
+    bool invariant;
     const char *encoder; /* the entry that reads a source; NULL: none */
     struct loc encoder_loc;
     struct spec_option *defaults;

@@ -99,6 +99,8 @@ void spec_read_generation(struct reader *r, const struct node *key, const struct
             *values[k].value = spec_read_expr(r, part, item);
         else if (strcmp(part->value, "defaults") == 0)
             read_defaults(r, part, item);
+        else if (strcmp(part->value, "invariant") == 0)
+            generation->invariant = spec_read_bool(r, part, item, false);
         else if (strcmp(part->value, "encoder") == 0)
             read_encoder(r, part, item);
         else

@@ -3,6 +3,7 @@
 #ifndef MODC_TREE_GENERATION_H
 #define MODC_TREE_GENERATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct spec_generation;
@@ -21,6 +22,7 @@ struct generation {
     int64_t *eos;
     int eos_count;
     int64_t pad, start;  /* -1: none */
+    bool invariant;      /* what is computed of a row is the same bits whatever rows are beside it */
     const char *encoder; /* the entry that reads a source; NULL: none */
     struct generation_default *defaults;
     int default_count;

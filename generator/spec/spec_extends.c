@@ -16,9 +16,9 @@ struct extender {
 
 /* ---- laying one tree over another ------------------------------------------------------------------------- */
 
-/* Mappings of names, which the names of the extending spec join one by one. Any other key it replaces whole. */
+/* Mappings of names, and `generation`, which those of the extending spec join one by one. Any other key it replaces whole. */
 static const char *const joined[] = {"constants",  "sizes",   "inputs", "functions", "classes",
-                                     "parameters", "buffers", "state",  "entries"};
+                                     "parameters", "buffers", "state",  "entries",   "generation"};
 
 /* The name in a key: `Block(dim, heads)` is Block. */
 static const char *key_name(struct cx *cx, const struct node *key)

@@ -15,6 +15,7 @@ import zlib
 import torch
 
 import compare
+import generation
 import make
 import modc_run
 import safetensors_io
@@ -27,8 +28,15 @@ def draw_inputs(path, text):
     sizes = dict(word.split("=") for line in re.findall("^# check:(.*)$", text, re.MULTILINE) for word in line.split())
     ranges = make.ranges_of(text)
     spec = torch_run.Spec(str(path), {}, None)
-    return {name: make.drawn(zlib.crc32(f"{path.stem} {name}".encode()), shape, dtype, ranges.get(name))
-            for name, (shape, dtype) in spec.input_shapes({name: int(value) for name, value in sizes.items()}).items()}
+    shapes = spec.input_shapes({name: int(value) for name, value in sizes.items()})
+    inputs = {name: make.drawn(zlib.crc32(f"{path.stem} {name}".encode()), shape, dtype, ranges.get(name))
+              for name, (shape, dtype) in shapes.items() if name not in generation.INPUTS}
+    if re.search("^generation:", text, re.MULTILINE):
+        (sequences, per), (rows,), (logits,) = (shapes[name][0] for name in ("pages", "position", "logit_rows"))
+        plan = [(0, rows // 2), (sequences - 1, rows - rows // 2)] if sequences > 1 else [(0, rows)]
+        plan = [(s, 1) for s in range(rows)] if rows <= sequences else plan
+        inputs.update(make.rows_of(plan, logits, None, sequences, per))
+    return inputs
 
 
 def unknown_classes(text):

@@ -45,7 +45,7 @@ PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
 RECURRENT = ("rnn_tanh", "rnn_relu", "lstm", "gru")
 PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
-JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
+JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries", "generation"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training",
                      "generation", "tokenizer"}
@@ -1100,6 +1100,9 @@ class Spec:
             self.classes[name] = Definition(name, arguments, value)
         self.root = Definition("", [], {key: value for key, value in content.items() if key not in NO_EFFECT},
                                list(self.inputs))
+        if self.rows and self.root.forward_arguments:
+            named = [name for name, _ in self.root.forward_arguments]
+            self.root.forward_arguments += [(name, None) for name in self.rows.shapes if name not in named]
         self.entries = {}
         for key, value in content.get("entries", {}).items():
             name, arguments = signature(key)
@@ -1281,6 +1284,8 @@ class Spec:
         self.set_mode(root, train)
         if entry in (None, "forward"):
             arguments, statements, call = list(self.inputs), self.root.statements, root
+            if self.rows:
+                arguments = [name for name, _ in self.root.forward_arguments]
         else:
             signature_, statements = self.entries[entry]
             arguments = [name for name, _ in signature_]

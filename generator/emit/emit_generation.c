@@ -1,8 +1,6 @@
 /* emit_generation.c - prints the table of a model's generator (runtime/modc_generation.h). */
 #include "emit/emit_generation.h"
 
-#include <string.h>
-
 #include "base/emitted.h"
 #include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
@@ -11,15 +9,6 @@
 static const struct value *logits_of(const struct emit *e)
 {
     return e->plan->program->entries[0].graphs[0][0]->outputs[0];
-}
-
-static int size_index(const struct emit *e, const char *name)
-{
-    int i = 0;
-
-    while (strcmp(e->tree->sizes[i].name, name) != 0)
-        i++;
-    return i;
 }
 
 static int size_of(const struct emit *e, const struct dim *dim)
@@ -74,7 +63,7 @@ void emit_generation_header(struct emit *e, struct text *out)
         out,
         "/* The block of %s_generator_init. */\n#define %s_GENERATOR_BYTES \\\n"
         "    MODC_GENERATOR_BYTES(%s, %s, \\\n                         %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d, %lld)\n\n",
-        e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), e->M, e->M,
+        e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_of(e, logits_of(e)->dims[0])), e->M, e->M,
         (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
         dtype_rows[logits->dtype].bytes, (long long)encoded_bytes(e));
     text_printf(out, "/* %s_generator_init, %s_options */\nMODC_GENERATION_FUNCTIONS(%s)\n\n", e->m, e->m,
@@ -148,9 +137,9 @@ void emit_generation_source(struct emit *e, struct text *out)
                 "    .rows = %s, .logits = %s, .rows_size = %d, .logits_size = %d,\n"
                 "    .vocabulary = %lld,\n"
                 "    .context = %s_CONTEXT, .sequences = %s_SEQUENCES, .page = %lld, .per = %lld,\n",
-                e->m, e->m, max_of(e, rows_index(e)), max_of(e, size_index(e, "logits")), rows_index(e),
-                size_index(e, "logits"), (long long)dim_upper(logits_of(e)->dims[1]), e->M, e->M,
-                (long long)generation->page, (long long)generation->per);
+                e->m, e->m, max_of(e, rows_index(e)), max_of(e, size_of(e, logits_of(e)->dims[0])),
+                rows_index(e), size_of(e, logits_of(e)->dims[0]), (long long)dim_upper(logits_of(e)->dims[1]),
+                e->M, e->M, (long long)generation->page, (long long)generation->per);
     if (has_caches(e, CACHE_TOKENS))
         text_add(out, "    .caches = caches_table, .cache_count = MODC_ROWS(caches_table),\n");
     if (has_caches(e, CACHE_SEQUENCES) || has_caches(e, CACHE_SOURCE))

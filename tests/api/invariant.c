@@ -27,7 +27,8 @@ static void call(int from, int count, int others, int others_from, float *logits
         sequence[i] = i < others ? 2 : 0;
         rows[i] = i;
     }
-    CHECK(invariant_forward(&net, others + count, others + count, token, position, sequence, pages, rows, out) == MODC_OK);
+    CHECK(invariant_forward(&net, others + count, others + count, token, position, sequence, pages, rows,
+                            out) == MODC_OK);
     memcpy(logits, out + others * VOCABULARY, (size_t)count * VOCABULARY * sizeof *out);
 }
 

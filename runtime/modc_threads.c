@@ -6,21 +6,10 @@
  * its own number first, so that in the next call it finds its weights in its own cache, then any that is left: a thread
  * that comes late is not waited for. The job may be read only by who has taken a chunk and not yet counted it as
  * finished, since the caller changes it when all are finished, and nobody can take one of the old job then. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
-#include "modc.h"
+#include "modc_threads_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-#if defined _WIN32
-#include <windows.h>
-#else
-#include <pthread.h>
-#include <signal.h>
-#include <time.h>
-#include <unistd.h>
-#endif
 #if defined _MSC_VER
 #include <intrin.h>
 #endif
@@ -183,192 +172,13 @@ static int lowest_bit(unsigned bits)
 }
 #endif
 
-/* ---- what it needs of the system ------------------------------------------------------------------------- */
-
-#if defined _WIN32
-#define MUTEX SRWLOCK
-#define CONDITION CONDITION_VARIABLE
-#define THREAD HANDLE
-#define THREAD_RESULT DWORD WINAPI
-
-static void make_mutex(MUTEX *mutex)
-{
-    InitializeSRWLock(mutex);
-}
-
-static void make_condition(CONDITION *condition)
-{
-    InitializeConditionVariable(condition);
-}
-
-static void lock(MUTEX *mutex)
-{
-    AcquireSRWLockExclusive(mutex);
-}
-
-static void unlock(MUTEX *mutex)
-{
-    ReleaseSRWLockExclusive(mutex);
-}
-
-static void wait_for(CONDITION *condition, MUTEX *mutex)
-{
-    (void)SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
-}
-
-static void wake_one(CONDITION *condition)
-{
-    WakeConditionVariable(condition);
-}
-
-static void wake_all(CONDITION *condition)
-{
-    WakeAllConditionVariable(condition);
-}
-
-static bool start_thread(THREAD *thread, DWORD(WINAPI *function)(void *), void *argument)
-{
-    *thread = CreateThread(NULL, 0, function, argument, 0, NULL);
-    return *thread != NULL;
-}
-
-static void join(THREAD thread)
-{
-    (void)WaitForSingleObject(thread, INFINITE);
-    CloseHandle(thread);
-}
-
-/* Neither has anything to give back here. */
-static void end_mutex(MUTEX *mutex)
-{
-    (void)mutex;
-}
-
-static void end_condition(CONDITION *condition)
-{
-    (void)condition;
-}
-
-static long process(void)
-{
-    return (long)GetCurrentProcessId();
-}
-
-static void relax(void)
-{
-    YieldProcessor();
-}
-
-/* Nanoseconds. */
-static int64_t now(void)
-{
-    LARGE_INTEGER ticks, second;
-
-    QueryPerformanceCounter(&ticks);
-    QueryPerformanceFrequency(&second);
-    return ticks.QuadPart / second.QuadPart * 1000000000 +
-           ticks.QuadPart % second.QuadPart * 1000000000 / second.QuadPart;
-}
-#else
-#define MUTEX pthread_mutex_t
-#define CONDITION pthread_cond_t
-#define THREAD pthread_t
-#define THREAD_RESULT void *
-
-static void make_mutex(MUTEX *mutex)
-{
-    pthread_mutex_init(mutex, NULL);
-}
-
-static void make_condition(CONDITION *condition)
-{
-    pthread_cond_init(condition, NULL);
-}
-
-static void lock(MUTEX *mutex)
-{
-    pthread_mutex_lock(mutex);
-}
-
-static void unlock(MUTEX *mutex)
-{
-    pthread_mutex_unlock(mutex);
-}
-
-static void wait_for(CONDITION *condition, MUTEX *mutex)
-{
-    pthread_cond_wait(condition, mutex);
-}
-
-static void wake_one(CONDITION *condition)
-{
-    pthread_cond_signal(condition);
-}
-
-static void wake_all(CONDITION *condition)
-{
-    pthread_cond_broadcast(condition);
-}
-
-/* Signals are for the threads of the program. */
-static bool start_thread(THREAD *thread, void *(*function)(void *), void *argument)
-{
-    sigset_t all, before;
-    bool fine;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    fine = pthread_create(thread, NULL, function, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return fine;
-}
-
-static void join(THREAD thread)
-{
-    pthread_join(thread, NULL);
-}
-
-static void end_mutex(MUTEX *mutex)
-{
-    pthread_mutex_destroy(mutex);
-}
-
-static void end_condition(CONDITION *condition)
-{
-    pthread_cond_destroy(condition);
-}
-
-static long process(void)
-{
-    return (long)getpid();
-}
-
-static void relax(void)
-{
-#if defined __x86_64__ || defined __i386__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Nanoseconds. */
-static int64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-#endif
-
 /* ---- the pool ------------------------------------------------------------------------------------------ */
 
 enum { SPIN_NS = 50000, LINE = 64 };
 
 struct worker {
     struct pool *pool;
-    THREAD thread;
+    struct modc_thread thread;
     int number; /* from 1; the caller is 0 */
 };
 
@@ -388,8 +198,8 @@ struct pool {
     char apart_too[LINE];
     unsigned asleep; /* workers, by number; bit 0: the caller */
     unsigned ends;   /* bool */
-    MUTEX mutex;
-    CONDITION work, done;
+    struct modc_mutex mutex;
+    struct modc_condition work, done;
     struct worker workers[MODC_POOL_THREADS];
 };
 
@@ -418,9 +228,9 @@ static void run_chunk(struct pool *pool, int chunk)
         pool->function(pool->call, i);
     /* the job may be another one from here on */
     if (add_one(&pool->finished) == (unsigned)chunks && (load(&pool->asleep) & 1u)) {
-        lock(&pool->mutex);
-        wake_one(&pool->done);
-        unlock(&pool->mutex);
+        modc_lock(&pool->mutex);
+        modc_wake_one(&pool->done);
+        modc_unlock(&pool->mutex);
     }
 }
 
@@ -440,15 +250,15 @@ static void run_rest(struct pool *pool)
 /* Whether the condition came true within the time for which it is worth while to wait in a loop. */
 static bool spin(const struct pool *pool, bool (*condition)(const struct pool *pool, int number), int number)
 {
-    const int64_t end = now() + SPIN_NS;
+    const int64_t end = modc_now() + SPIN_NS;
 
     do {
         for (int i = 0; i < 64; i++) {
             if (condition(pool, number))
                 return true;
-            relax();
+            modc_relax();
         }
-    } while (now() < end);
+    } while (modc_now() < end);
     return condition(pool, number);
 }
 
@@ -464,18 +274,18 @@ static bool has_ended(const struct pool *pool, int number)
 }
 
 /* Sleeps until the condition holds. Whoever makes it true looks at `asleep` behind that, and wakes under the mutex. */
-static void sleep_until(struct pool *pool, CONDITION *wake,
+static void sleep_until(struct pool *pool, struct modc_condition *wake,
                         bool (*condition)(const struct pool *pool, int number), int number)
 {
-    lock(&pool->mutex);
+    modc_lock(&pool->mutex);
     set_bits(&pool->asleep, 1u << number);
     while (!condition(pool, number))
-        wait_for(wake, &pool->mutex);
+        modc_sleep(wake, &pool->mutex);
     (void)fetch_and(&pool->asleep, ~(1u << number));
-    unlock(&pool->mutex);
+    modc_unlock(&pool->mutex);
 }
 
-static THREAD_RESULT work(void *argument)
+static MODC_THREAD_RESULT work(void *argument)
 {
     const struct worker *own = argument;
     struct pool *pool = own->pool;
@@ -514,10 +324,10 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
     const unsigned others = (unsigned)((UINT64_C(1) << threads) - 2);
 
     store(&pool->open, others);
-    if ((load(&pool->asleep) & others) != 0 && process() == pool->process) {
-        lock(&pool->mutex);
-        wake_all(&pool->work);
-        unlock(&pool->mutex);
+    if ((load(&pool->asleep) & others) != 0 && modc_process_id() == pool->process) {
+        modc_lock(&pool->mutex);
+        modc_wake_all(&pool->work);
+        modc_unlock(&pool->mutex);
     }
     run_chunk(pool, 0);
     run_rest(pool);
@@ -528,17 +338,17 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
 
 static void stop(struct pool *pool)
 {
-    if (process() ==
+    if (modc_process_id() ==
         pool->process) { /* the child of a fork has no workers, and may not touch what they hold */
-        lock(&pool->mutex);
+        modc_lock(&pool->mutex);
         store(&pool->ends, 1);
-        wake_all(&pool->work);
-        unlock(&pool->mutex);
+        modc_wake_all(&pool->work);
+        modc_unlock(&pool->mutex);
         for (int i = 0; i < pool->started; i++)
-            join(pool->workers[i].thread);
-        end_condition(&pool->work);
-        end_condition(&pool->done);
-        end_mutex(&pool->mutex);
+            modc_thread_join(pool->workers[i].thread);
+        modc_condition_end(&pool->work);
+        modc_condition_end(&pool->done);
+        modc_mutex_end(&pool->mutex);
     }
     free(pool);
 }
@@ -553,7 +363,7 @@ static bool start(struct pool *pool, int workers)
 
         own->pool = pool;
         own->number = i + 1;
-        fine = start_thread(&own->thread, work, own);
+        fine = modc_thread_start(&own->thread, work, own);
         pool->started += fine;
     }
     return fine;
@@ -572,10 +382,10 @@ enum modc_status modc_pool_create(int threads, struct modc_executor **pool)
     if (made == NULL)
         return MODC_MEMORY;
     made->executor = (struct modc_executor){made, threads, run};
-    made->process = process();
-    make_mutex(&made->mutex);
-    make_condition(&made->work);
-    make_condition(&made->done);
+    made->process = modc_process_id();
+    modc_mutex_init(&made->mutex);
+    modc_condition_init(&made->work);
+    modc_condition_init(&made->done);
     if (!start(made, threads - 1)) {
         stop(made);
         return MODC_MEMORY;

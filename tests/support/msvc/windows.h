@@ -67,6 +67,7 @@ DWORD WINAPI GetCurrentProcessId(void);
 HANDLE WINAPI CreateThread(void *security, size_t stack, LPTHREAD_START_ROUTINE function, void *argument,
                            DWORD flags, DWORD *number);
 DWORD WINAPI WaitForSingleObject(HANDLE handle, DWORD milliseconds);
+DWORD WINAPI GetCurrentThreadId(void);
 void WINAPI InitializeSRWLock(SRWLOCK *lock);
 void WINAPI AcquireSRWLockExclusive(SRWLOCK *lock);
 void WINAPI ReleaseSRWLockExclusive(SRWLOCK *lock);

@@ -218,41 +218,33 @@ static enum modc_status check_ids(const struct modc_generator *gen, const int64_
     return MODC_OK;
 }
 
-static void say(struct modc_generator *gen, const char *text)
+static enum modc_status refuse(const char *text, char *message, size_t room)
 {
     size_t i = 0;
 
-    for (; text[i] != 0 && i + 1 < sizeof gen->message; i++)
-        gen->message[i] = text[i];
-    gen->message[i] = 0;
+    for (; message != NULL && text[i] != 0 && i + 1 < room; i++)
+        message[i] = text[i];
+    if (message != NULL && room > 0)
+        message[i] = 0;
+    return MODC_ARGUMENT;
 }
 
-/* What the options ask of a generator, beside what they ask of each other. */
-enum modc_status modc_check_options(struct modc_generator *gen, const struct modc_generation_options *options)
+enum modc_status modc_check_options(const struct modc_generator *gen,
+                                    const struct modc_generation_options *options, char *message, size_t room)
 {
-    enum modc_status status = modc_generation_check(options, gen->table->vocabulary, gen->message,
-                                                    sizeof gen->message);
+    enum modc_status status = modc_generation_check(options, gen->table->vocabulary, message, room);
 
     if (status != MODC_OK)
         return status;
-    if (options->stop_count > 0 && gen->table->tokenizer == NULL) {
-        say(gen, "stop has texts, and the model has no tokenizer: use eos_token_id");
-        return MODC_ARGUMENT;
-    }
-    for (int i = 0; i < options->stop_count; i++) {
-        if (strlen(options->stop[i]) <= MODC_MAX_STOP)
-            continue;
-        say(gen, "stop has a text of more than 128 bytes");
-        return MODC_ARGUMENT;
-    }
-    if (options->top_logprobs > MODC_MAX_TOP) {
-        say(gen, "top_logprobs is over 20");
-        return MODC_ARGUMENT;
-    }
-    if (options->max_time > 0 && gen->clock == NULL) {
-        say(gen, "max_time is set, and the generator has no clock");
-        return MODC_ARGUMENT;
-    }
+    if (options->stop_count > 0 && gen->table->tokenizer == NULL)
+        return refuse("stop has texts, and the model has no tokenizer: use eos_token_id", message, room);
+    for (int i = 0; i < options->stop_count; i++)
+        if (strlen(options->stop[i]) > MODC_MAX_STOP)
+            return refuse("stop has a text of more than 128 bytes", message, room);
+    if (options->top_logprobs > MODC_MAX_TOP)
+        return refuse("top_logprobs is over 20", message, room);
+    if (options->max_time > 0 && gen->clock == NULL)
+        return refuse("max_time is set, and the generator has no clock", message, room);
     return MODC_OK;
 }
 
@@ -292,7 +284,7 @@ enum modc_status modc_generator_begin(struct modc_generator *gen, const int64_t 
     options = options != NULL ? options : &gen->options;
     status = check_ids(gen, ids, count, 0);
     if (status == MODC_OK)
-        status = modc_check_options(gen, options);
+        status = modc_check_options(gen, options, gen->message, sizeof gen->message);
     if (status != MODC_OK)
         return status;
     at = find_free(gen);

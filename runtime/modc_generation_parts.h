@@ -12,9 +12,10 @@ struct modc_batch {
 const struct modc_io *modc_logits_of(const struct modc_generation *table);
 int64_t *modc_ids_of(const struct modc_generator *gen, int sequence);
 
-/* What the options ask of a generator, beside what they ask of each other; gen->message. */
-enum modc_status modc_check_options(struct modc_generator *gen,
-                                    const struct modc_generation_options *options);
+/* What the options ask of a generator, beside what they ask of each other. message: NULL, or as modc_generation_check has it. */
+enum modc_status modc_check_options(const struct modc_generator *gen,
+                                    const struct modc_generation_options *options, char *message,
+                                    size_t room);
 
 /* Pages of its own for tokens `from` to before `to`, as far as there are any; returns up to where. */
 int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to);
@@ -27,6 +28,25 @@ enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_ba
 /* A step, but for its events, which are taken sequence by sequence before anything else happens. */
 enum modc_status modc_advance(struct modc_generator *gen);
 bool modc_event_of(struct modc_generator *gen, int sequence, struct modc_event *event);
+
+/* A prompt whose responses begin one behind the other. What several have in common is read once. */
+struct modc_job {
+    const int64_t *ids, *source; /* source: NULL, or what the responses are written from */
+    int count, source_count;
+    const struct modc_generation_options *options;
+    uint64_t number; /* of its first response */
+    int sample;      /* its next response */
+    int prefix; /* the sequence that reads the prompt but for its last token; -1: none is needed, or not yet */
+    bool lent;  /* a response is written by the prefix itself, which is brought back then */
+};
+
+/* Starts the job's next response, which is *sequence, or what it needs first: -1. False: that has to wait, or is an error. busy: other
+ * sequences write, which will end. */
+bool modc_job_launch(struct modc_generator *gen, struct modc_job *job, bool busy, int *sequence,
+                     enum modc_status *status);
+
+/* The sequence of a response has ended. */
+void modc_job_leave(struct modc_generator *gen, struct modc_job *job, int sequence);
 
 /* Log-probabilities of all tokens of a sequence that asks for those of its prompt; it is read for that. */
 enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence);

@@ -5,13 +5,6 @@
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
-/* The prompt whose responses begin next. */
-struct job {
-    int prompt, sample; /* of the prompt; its next response */
-    int prefix; /* the sequence that reads the prompt but for its last token; -1: none is needed, or not yet */
-    bool lent;  /* a response is written by the prefix itself, which is brought back then */
-};
-
 struct writing {
     struct modc_generator *gen;
     const struct modc_prompts *prompts;
@@ -19,7 +12,8 @@ struct writing {
     struct modc_responses *out;
     modc_listener *stream;
     void *user;
-    struct job job;
+    struct modc_job job; /* of the prompt whose responses begin next */
+    int prompt;
     int running; /* responses that are written */
 };
 
@@ -63,73 +57,111 @@ static bool has_free(const struct modc_generator *gen)
     return false;
 }
 
-/* The sequence writes the job's next response. */
-static void assign(struct writing *w, int sequence)
+/* A sequence of the prompt's first tokens; -1 under an error. */
+static enum modc_status begin(struct modc_generator *gen, const struct modc_job *job, int count, bool reads,
+                              int *sequence)
 {
-    struct modc_sequence *s = &w->gen->sequences[sequence];
-    const int row = w->job.prompt * w->options->num_return_sequences + w->job.sample++;
+    enum modc_status status = reads ? modc_generator_read(gen, job->ids, count, sequence)
+                                    : modc_generator_begin(gen, job->ids, count, job->options, 0, sequence);
 
-    s->row = row;
-    s->number = (uint64_t)row;
-    s->options = *w->options;
-    w->out->lengths[row] = 0;
-    w->running++;
+    if (status == MODC_OK && job->source != NULL) {
+        status = modc_generator_encode(gen, *sequence, job->source, job->source_count);
+        if (status != MODC_OK)
+            modc_generator_end(gen, *sequence);
+    }
+    if (status != MODC_OK)
+        *sequence = -1;
+    return status;
 }
 
-/* Starts the job's next response, or what it needs first. False: that has to wait, or is an error. */
-static bool launch(struct writing *w, enum modc_status *status)
+bool modc_job_launch(struct modc_generator *gen, struct modc_job *job, bool busy, int *sequence,
+                     enum modc_status *status)
 {
-    struct modc_generator *gen = w->gen;
-    struct job *job = &w->job;
-    int count, sequence;
-    const int64_t *ids = prompt_of(gen, w->prompts, job->prompt, &count);
-    const bool last = job->sample + 1 == w->options->num_return_sequences;
+    const int count = job->count, samples = job->options->num_return_sequences;
+    const bool last = job->sample + 1 == samples;
+    struct modc_sequence *s;
 
+    *sequence = -1;
     if (job->prefix < 0 && !has_free(gen))
         return false;
-    if (job->prefix < 0 && w->options->num_return_sequences > 1 && count > 1) {
-        *status = modc_generator_read(gen, ids, count - 1, &job->prefix);
-        if (*status == MODC_OK)
-            *status = encode_source(gen, w->prompts, job->prompt, job->prefix);
+    if (job->prefix < 0 && samples > 1 && count > 1) {
+        *status = begin(gen, job, count - 1, true, &job->prefix);
         return *status == MODC_OK;
     }
     if (job->prefix < 0) {
-        *status = modc_generator_begin(gen, ids, count, w->options, 0, &sequence);
-        if (*status != MODC_OK)
-            return false;
-        assign(w, sequence);
-        *status = encode_source(gen, w->prompts, job->prompt, sequence);
-        return *status == MODC_OK;
-    }
-    if (job->lent || gen->sequences[job->prefix].active)
+        *status = begin(gen, job, count, false, sequence);
+    } else if (job->lent || gen->sequences[job->prefix].active) {
         return false;
-    sequence = job->prefix;
-    if (!last && has_free(gen)) {
-        *status = modc_generator_fork(gen, job->prefix, 0, &sequence);
-    } else if (!last) {
-        if (w->running > 0)
-            return false;
-        job->lent = true;
+    } else {
+        *sequence = job->prefix;
+        if (!last && has_free(gen)) {
+            *status = modc_generator_fork(gen, job->prefix, 0, sequence);
+        } else if (!last) {
+            if (busy)
+                return false;
+            job->lent = true;
+        }
+        if (*status == MODC_OK)
+            *status = modc_generator_extend(gen, *sequence, job->ids + count - 1, 1);
+        if (*status == MODC_OK && last)
+            job->prefix = -1;
     }
-    if (*status == MODC_OK)
-        *status = modc_generator_extend(gen, sequence, ids + count - 1, 1);
     if (*status != MODC_OK)
         return false;
-    assign(w, sequence);
-    if (last)
-        job->prefix = -1;
+    s = &gen->sequences[*sequence];
+    s->number = job->number + (uint64_t)job->sample++;
+    s->options = *job->options;
     return true;
+}
+
+void modc_job_leave(struct modc_generator *gen, struct modc_job *job, int sequence)
+{
+    if (!job->lent || sequence != job->prefix) {
+        modc_generator_end(gen, sequence);
+        return;
+    }
+    modc_generator_keep(gen, sequence, job->count - 1);
+    gen->sequences[sequence].row = -1;
+    job->lent = false;
+}
+
+static void start_job(struct writing *w, int prompt)
+{
+    const struct modc_prompts *prompts = w->prompts;
+    struct modc_job *job = &w->job;
+    const int from = prompts->source_offsets != NULL ? prompts->source_offsets[prompt] : 0;
+
+    w->prompt = prompt;
+    *job = (struct modc_job){.options = w->options,
+                             .number = (uint64_t)prompt * (uint64_t)w->options->num_return_sequences,
+                             .prefix = -1};
+    job->ids = prompt_of(w->gen, prompts, prompt, &job->count);
+    if (prompts->sources == NULL)
+        return;
+    job->source = prompts->sources + from;
+    job->source_count = prompts->source_offsets != NULL ? prompts->source_offsets[prompt + 1] - from
+                                                        : prompts->source_count;
 }
 
 /* As many as there is room for. */
 static enum modc_status launch_all(struct writing *w)
 {
     enum modc_status status = MODC_OK;
+    int sequence;
 
-    while (w->job.prompt < prompt_count(w->prompts) && launch(w, &status)) {
-        if (w->job.sample < w->options->num_return_sequences)
-            continue;
-        w->job = (struct job){.prompt = w->job.prompt + 1, .prefix = -1};
+    while (w->prompt < prompt_count(w->prompts) &&
+           modc_job_launch(w->gen, &w->job, w->running > 0, &sequence, &status)) {
+        if (sequence >= 0) {
+            const int row = w->prompt * w->options->num_return_sequences + w->job.sample - 1;
+
+            w->gen->sequences[sequence].row = row;
+            w->out->lengths[row] = 0;
+            w->running++;
+        }
+        if (w->job.sample == w->options->num_return_sequences && w->prompt + 1 < prompt_count(w->prompts))
+            start_job(w, w->prompt + 1);
+        else if (w->job.sample == w->options->num_return_sequences)
+            w->prompt++;
     }
     return status;
 }
@@ -164,16 +196,7 @@ static void take(struct writing *w, const struct modc_event *given)
             out->log_probs[(size_t)row * (size_t)out->room + (size_t)i] = 0;
     }
     w->running--;
-    if (w->job.lent && event.sequence == w->job.prefix) {
-        int count;
-
-        prompt_of(gen, w->prompts, w->job.prompt, &count);
-        modc_generator_keep(gen, event.sequence, count - 1);
-        gen->sequences[event.sequence].row = -1;
-        w->job.lent = false;
-    } else {
-        modc_generator_end(gen, event.sequence);
-    }
+    modc_job_leave(gen, &w->job, event.sequence);
 }
 
 /* Sequences that are a response, or a beam. */
@@ -193,9 +216,11 @@ static void leave(struct writing *w)
 
 static enum modc_status write_samples(struct writing *w)
 {
-    enum modc_status status = launch_all(w);
+    enum modc_status status;
 
-    while (status == MODC_OK && (w->running > 0 || w->job.prompt < prompt_count(w->prompts))) {
+    start_job(w, 0);
+    status = launch_all(w);
+    while (status == MODC_OK && (w->running > 0 || w->prompt < prompt_count(w->prompts))) {
         status = modc_advance(w->gen);
         for (int i = 0; status == MODC_OK && i < w->gen->table->sequences; i++) {
             struct modc_event event;
@@ -421,7 +446,7 @@ enum modc_status modc_generator_write(struct modc_generator *gen, const struct m
                                       struct modc_responses *out, modc_listener *stream, void *user,
                                       void *memory, size_t memory_bytes)
 {
-    struct writing writing = {gen, prompts, options, out, stream, user, {.prefix = -1}, 0};
+    struct writing writing = {gen, prompts, options, out, stream, user, {.prefix = -1}, 0, 0};
     enum modc_status status;
 
     if (gen == NULL || gen->table == NULL || prompts == NULL || out == NULL ||
@@ -432,8 +457,7 @@ enum modc_status modc_generator_write(struct modc_generator *gen, const struct m
         return MODC_BUSY;
     if (options == NULL)
         writing.options = options = &gen->options;
-    gen->message[0] = 0;
-    status = modc_check_options(gen, options);
+    status = modc_check_options(gen, options, gen->message, sizeof gen->message);
     if (status != MODC_OK)
         return status;
     for (int i = 0; i < prompt_count(prompts); i++) {

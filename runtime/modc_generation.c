@@ -345,6 +345,7 @@ enum modc_status modc_generator_fork(struct modc_generator *gen, int sequence, u
         return MODC_FULL;
     gen->sequences[at] = *s;
     gen->sequences[at].number = number;
+    gen->sequences[at].turn = ++gen->turns; /* two of one turn would be taken for one */
     gen->sequences[at].row = -1;
     memcpy(modc_ids_of(gen, at), modc_ids_of(gen, sequence), (size_t)s->length * sizeof(int64_t));
     memcpy(log_probs_of(gen, at), log_probs_of(gen, sequence), (size_t)s->length * sizeof(float));

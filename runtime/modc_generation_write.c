@@ -116,13 +116,17 @@ bool modc_job_launch(struct modc_generator *gen, struct modc_job *job, bool busy
 
 void modc_job_leave(struct modc_generator *gen, struct modc_job *job, int sequence)
 {
-    if (!job->lent || sequence != job->prefix) {
-        modc_generator_end(gen, sequence);
+    const bool lent = job->lent && sequence == job->prefix;
+
+    if (lent)
+        job->lent = false;
+    if (lent && modc_generator_keep(gen, sequence, job->count - 1) == MODC_OK) {
+        gen->sequences[sequence].row = -1;
         return;
     }
-    modc_generator_keep(gen, sequence, job->count - 1);
-    gen->sequences[sequence].row = -1;
-    job->lent = false;
+    if (lent) /* a recurrent model: the prompt is read again */
+        job->prefix = -1;
+    modc_generator_end(gen, sequence);
 }
 
 static void start_job(struct writing *w, int prompt)

@@ -287,7 +287,7 @@ static enum modc_status call_beams(struct search *search, int count)
         struct modc_sequence *s = &gen->sequences[search->sequences[i]];
 
         s->done += s->piece.count;
-        search->rows[i] = s->piece.logits > 0 ? row_of(gen, s->piece.first) : NULL;
+        search->rows[i] = s->piece.logits > 0 ? row_of(gen, s->piece.first + s->piece.logits - 1) : NULL;
     }
     return status;
 }

@@ -90,10 +90,11 @@ enum modc_status {
     MODC_CONSUMED, /* backward: there was no forward that keeps for it, or another call or backward came after */
     MODC_NONFINITE,   /* a gradient is NaN or infinite */
     MODC_UNSUPPORTED, /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
-    MODC_BUSY, /* a hook calls with the context whose call it runs in: it needs one of its own; or a stream
-                         is not at its end */
-    MODC_GPU,  /* a call of the GPU's runtime failed, or it did not start a kernel: modc_device_failed */
-    MODC_FULL  /* no sequence, or no page of the cache, is free */
+    MODC_BUSY,  /* a hook calls with the context whose call it runs in: it needs one of its own; or a stream
+                         is not at its end; or what is waited for has not come */
+    MODC_GPU,   /* a call of the GPU's runtime failed, or it did not start a kernel: modc_device_failed */
+    MODC_FULL,  /* no sequence, or no page of the cache, is free; or no place in a queue */
+    MODC_CLOSED /* the queue was shut down */
 };
 
 const char *modc_status_text(enum modc_status status);

@@ -48,6 +48,12 @@ bool modc_job_launch(struct modc_generator *gen, struct modc_job *job, bool busy
 /* The sequence of a response has ended. */
 void modc_job_leave(struct modc_generator *gen, struct modc_job *job, int sequence);
 
+/* modc_generator_write, where the first response has this number. */
+enum modc_status modc_write_from(struct modc_generator *gen, uint64_t number,
+                                 const struct modc_prompts *prompts,
+                                 const struct modc_generation_options *options, struct modc_responses *out,
+                                 modc_listener *stream, void *user, void *memory, size_t memory_bytes);
+
 /* Log-probabilities of all tokens of a sequence that asks for those of its prompt; it is read for that. */
 enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence);
 

@@ -9,6 +9,7 @@ struct writing {
     struct modc_generator *gen;
     const struct modc_prompts *prompts;
     const struct modc_generation_options *options;
+    uint64_t number; /* of the first prompt */
     struct modc_responses *out;
     modc_listener *stream;
     void *user;
@@ -137,7 +138,8 @@ static void start_job(struct writing *w, int prompt)
 
     w->prompt = prompt;
     *job = (struct modc_job){.options = w->options,
-                             .number = (uint64_t)prompt * (uint64_t)w->options->num_return_sequences,
+                             .number = w->number +
+                                       (uint64_t)prompt * (uint64_t)w->options->num_return_sequences,
                              .prefix = -1};
     job->ids = prompt_of(w->gen, prompts, prompt, &job->count);
     if (prompts->sources == NULL)
@@ -325,7 +327,7 @@ static enum modc_status follow(struct search *search)
     return status;
 }
 
-static enum modc_status search_beams(struct search *search, const struct modc_prompts *prompts,
+static enum modc_status search_beams(struct search *search, const struct modc_prompts *prompts, int prompt,
                                      const int64_t *ids, int count,
                                      const struct modc_generation_options *options, uint64_t number,
                                      void *memory, size_t bytes)
@@ -340,7 +342,7 @@ static enum modc_status search_beams(struct search *search, const struct modc_pr
         return status;
     s = &gen->sequences[search->sequences[0]];
     s->row = 0;
-    status = encode_source(gen, prompts, (int)number, search->sequences[0]);
+    status = encode_source(gen, prompts, prompt, search->sequences[0]);
     if (status != MODC_OK)
         return status;
     history.encoder = s->source;
@@ -432,7 +434,8 @@ static enum modc_status write_beams(struct writing *w, void *memory, size_t byte
         int count;
         const int64_t *ids = prompt_of(w->gen, w->prompts, i, &count);
 
-        status = search_beams(&search, w->prompts, ids, count, options, (uint64_t)i, memory, bytes);
+        status = search_beams(&search, w->prompts, i, ids, count, options, w->number + (uint64_t)i, memory,
+                              bytes);
         end_rows(w->gen);
         if (status == MODC_OK)
             status = give_beams(&search, options, i, w->out, w->stream, w->user);
@@ -450,7 +453,15 @@ enum modc_status modc_generator_write(struct modc_generator *gen, const struct m
                                       struct modc_responses *out, modc_listener *stream, void *user,
                                       void *memory, size_t memory_bytes)
 {
-    struct writing writing = {gen, prompts, options, out, stream, user, {.prefix = -1}, 0, 0};
+    return modc_write_from(gen, 0, prompts, options, out, stream, user, memory, memory_bytes);
+}
+
+enum modc_status modc_write_from(struct modc_generator *gen, uint64_t number,
+                                 const struct modc_prompts *prompts,
+                                 const struct modc_generation_options *options, struct modc_responses *out,
+                                 modc_listener *stream, void *user, void *memory, size_t memory_bytes)
+{
+    struct writing writing = {gen, prompts, options, number, out, stream, user, {.prefix = -1}, 0, 0};
     enum modc_status status;
 
     if (gen == NULL || gen->table == NULL || prompts == NULL || out == NULL ||

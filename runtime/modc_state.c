@@ -29,9 +29,11 @@ const char *modc_status_text(enum modc_status status)
         [MODC_CONSUMED] = "no forward call keeps what backward needs, or another call came after it",
         [MODC_NONFINITE] = "a gradient is NaN or infinite",
         [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
-        [MODC_BUSY] = "a hook uses the context whose call it runs in, or a stream is not at its end",
+        [MODC_BUSY] =
+            "a hook uses the context whose call it runs in, a stream is not at its end, or a result has not come",
         [MODC_GPU] = "the GPU, or what calls it, failed",
-        [MODC_FULL] = "no sequence, or no page of the cache, is free",
+        [MODC_FULL] = "no sequence, no page of the cache, or no place in the queue, is free",
+        [MODC_CLOSED] = "the queue was shut down",
     };
 
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";

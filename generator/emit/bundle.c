@@ -16,8 +16,13 @@
 
 bool bundle_is_hosted(const char *name)
 {
-    return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0 ||
-           strcmp(name, "modc_isa.c") == 0 || strcmp(name, "modc_optim_host.c") == 0;
+    static const char *const names[] = {"modc_host.c", "modc_isa.c", "modc_optim_host.c", "modc_queue.c",
+                                        "modc_threads.c"};
+
+    for (int i = 0; i < COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 const char bundle_emulation[] = "cuda_host";

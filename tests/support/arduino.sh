@@ -54,7 +54,7 @@ library() { # MODEL SPEC [OPTION]...
     "$modc" generate "$@" --bundle=arduino -o "$folder"
     "$PYTHON" tests/support/arduino.py "$folder"
     if find "$folder" -name '*.cmake' -o -name CMakeLists.txt -o -name '*.S' -o -name '*.bin' -o -name 'modc_*host.c' \
-        -o -name modc_threads.c | grep .; then
+        -o -name modc_queue.c -o -name modc_threads.c | grep .; then
         echo "arduino.sh: $model: files that are not for Arduino" >&2
         exit 1
     fi

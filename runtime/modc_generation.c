@@ -59,6 +59,14 @@ static void *take(char **block, size_t bytes)
     return part;
 }
 
+const struct modc_grammar *modc_generation_grammar(const struct modc_generation *table, const char *name)
+{
+    for (int i = 0; table != NULL && name != NULL && i < table->grammar_count; i++)
+        if (strcmp(table->grammars[i]->name, name) == 0)
+            return table->grammars[i];
+    return NULL;
+}
+
 enum modc_status modc_generation_options_of(const struct modc_generation *table,
                                             struct modc_generation_options *options,
                                             struct modc_option_memory *memory)
@@ -70,7 +78,13 @@ enum modc_status modc_generation_options_of(const struct modc_generation *table,
     options->pad_token_id = table->pad;
     for (int i = 0; i < table->default_count; i++) {
         const struct modc_default *of = &table->defaults[i];
-        enum modc_status status = modc_generation_set(options, of->name, of->value, memory, NULL, 0);
+        enum modc_status status;
+
+        if (strcmp(of->name, "grammar") == 0) {
+            options->grammar = modc_generation_grammar(table, of->value);
+            continue;
+        }
+        status = modc_generation_set(options, of->name, of->value, memory, NULL, 0);
 
         if (status != MODC_OK)
             return status;
@@ -245,6 +259,8 @@ enum modc_status modc_check_options(const struct modc_generator *gen,
         return refuse("top_logprobs is over 20", message, room);
     if (options->max_time > 0 && gen->clock == NULL)
         return refuse("max_time is set, and the generator has no clock", message, room);
+    if (options->grammar != NULL && modc_generation_eos(options).count == 0)
+        return refuse("grammar is set, and no eos_token_id counts, by which a text could end", message, room);
     return MODC_OK;
 }
 
@@ -257,6 +273,7 @@ static void start(struct modc_generator *gen, struct modc_sequence *s)
     s->turn = ++gen->turns;
     s->started = gen->clock != NULL ? gen->clock(gen->clock_user) : 0;
     s->text_bytes = s->text_sent = 0;
+    s->grammar = MODC_GRAMMAR_BEGIN;
     if (gen->table->tokenizer != NULL)
         modc_decoder_init(&s->decoder, gen->table->tokenizer,
                           s->options.skip_special_tokens ? 0 : MODC_KEEP_SPECIAL);
@@ -683,7 +700,8 @@ static void pick(struct modc_generator *gen, int sequence, int row, struct modc_
                                          .ids = ids + s->prompt,
                                          .count = s->length - s->prompt,
                                          .encoder = s->source,
-                                         .encoder_count = s->source_count};
+                                         .encoder_count = s->source_count,
+                                         .grammar = s->grammar};
     struct modc_row scores = {scores_of(gen, row), gen->table->vocabulary, gen->scratch};
     const double sum = s->options.logprobs != 0 ? modc_log_sum(scores.scores, scores.vocabulary) : 0;
     enum modc_status status;
@@ -714,6 +732,8 @@ static void pick(struct modc_generator *gen, int sequence, int row, struct modc_
     log_probs_of(gen,
                  sequence)[s->length] = s->options.zero_first && s->length == s->prompt ? 0 : event->log_prob;
     s->length++;
+    if (s->options.grammar != NULL)
+        s->grammar = modc_grammar_advance(s->options.grammar, s->grammar, token);
     event->finish = find_finish(gen, s, token);
     tell_text(gen, sequence, event);
     s->active = event->finish == MODC_FINISH_NONE;

@@ -25,6 +25,7 @@
 
 #include "modc.h"
 #include "modc_beams.h"
+#include "modc_grammar.h"
 #include "modc_sampling.h"
 #include "modc_template.h"
 #include "modc_tokenizer.h"
@@ -67,6 +68,8 @@ struct modc_generation {
     int64_t pad; /* -1: none */
     const struct modc_default *defaults;
     int default_count;
+    const struct modc_grammar *const *grammars; /* of `grammars:` */
+    int grammar_count;
     modc_chat_function *chat;               /* NULL: no template */
     const struct modc_tokenizer *tokenizer; /* NULL: ids alone */
     int token_bytes;                        /* of the text that a token completes, at most */
@@ -145,6 +148,7 @@ struct modc_sequence {
     double started;
     const int64_t *source; /* what it is written from; NULL: nothing */
     int source_count;
+    uint32_t grammar; /* where what it wrote stands in its options' grammar */
     struct modc_generation_options options;
     struct modc_decoder decoder;
     struct modc_piece piece; /* of the step that runs */
@@ -179,11 +183,14 @@ struct modc_generator {
 enum modc_status modc_generator_init(struct modc_generator *gen, const struct modc_generation *table,
                                      struct modc_context *net, void *block, size_t bytes);
 
-/* What a model's `defaults:` make of modc_generation_defaults, with its own eos and pad. memory: of lists, as modc_generation_set takes
+/* What a model's `defaults:` make of modc_generation_defaults, with its own eos and pad; `grammar` among them is the name of one. memory: of lists, as modc_generation_set takes
  * it; may be NULL where the defaults have none. */
 enum modc_status modc_generation_options_of(const struct modc_generation *table,
                                             struct modc_generation_options *options,
                                             struct modc_option_memory *memory);
+
+/* One of the model's grammars; NULL: it has none of this name. */
+const struct modc_grammar *modc_generation_grammar(const struct modc_generation *table, const char *name);
 
 /* A sequence that begins with these tokens; steps will continue it. options: copied, what they point to is not; NULL: the model's.
  * number: two sequences with one seed and one number draw the same. MODC_FULL: as many are there as there can be; MODC_SIZE: no token,

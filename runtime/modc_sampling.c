@@ -2,6 +2,7 @@
  *
  * Nothing is sorted as a whole: what is asked for are the best ones, which come off a heap in scratch, so that the worst case is
  * V log V, and the usual one a pass over the row. */
+#include "modc_grammar.h"
 #include "modc_sampling_parts.h"
 
 #include <float.h>
@@ -554,6 +555,10 @@ static void process_ids(const struct modc_generation_options *o, const struct mo
     modc_process_bad_words(row, history, o->bad_words_ids, o->bad_words_count, eos);
     if (length < o->min_length || history->count < o->min_new_tokens)
         modc_process_suppress(row, eos);
+    if (o->grammar)
+        modc_grammar_mask(o->grammar,
+                          history->grammar != 0 ? history->grammar : modc_grammar_state(o->grammar, history),
+                          eos, row);
     if (o->forced_bos_token_id >= 0 && length == 1)
         modc_process_force(row, bos);
     if (o->forced_eos_token_id.count > 0 && length == max_length - 1)

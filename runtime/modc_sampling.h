@@ -36,6 +36,8 @@ struct modc_ids {
     int count;
 };
 
+struct modc_grammar;
+
 struct modc_biased {
     struct modc_ids ids;
     float bias;
@@ -49,6 +51,7 @@ struct modc_history {
     int count;
     const int64_t *encoder; /* what an encoder read; NULL: the prompt, as in a decoder alone */
     int encoder_count;
+    uint32_t grammar; /* where these stand in the options' grammar; 0: it is found by reading them */
 };
 
 /* The user's own, behind all that do not need sampling. Nonzero ends it all with MODC_HOOK_ERROR. */
@@ -91,6 +94,7 @@ struct modc_generation_options {
     struct modc_ids forced_eos_token_id; /* none; where the length ends, it is one of them */
     int exponential_decay_start;         /* MODC_UNSET: off; new tokens from which on EOS becomes likelier */
     float exponential_decay_factor;      /* 1; for each token */
+    const struct modc_grammar *grammar;  /* NULL; what may be written: modc_grammar.h */
     bool remove_invalid_values;          /* false */
     bool renormalize_logits;             /* false */
     modc_processor *processor;           /* NULL */
@@ -169,7 +173,7 @@ struct modc_row {
 };
 
 /* All that are on, in this order: sequence bias, encoder repetition, repetition, presence and frequency (vLLM's, which transformers has
- * not), no repeated n-gram, encoder's n-grams, bad words, min_length, min_new_tokens, forced BOS, forced EOS, invalid values, decay of
+ * not), no repeated n-gram, encoder's n-grams, bad words, min_length, min_new_tokens, grammar, forced BOS, forced EOS, invalid values, decay of
  * length, suppress, suppress at the beginning, the user's; where tokens are drawn: temperature, top_h, top_k, top_p, min_p, typical,
  * epsilon, eta; last renormalize. max_length: modc_generation_length. The options have passed the check. MODC_POINTER,
  * MODC_HOOK_ERROR. */

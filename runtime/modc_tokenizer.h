@@ -216,6 +216,15 @@ enum modc_token_model { MODC_BPE, MODC_WORDPIECE, MODC_UNIGRAM, MODC_WORDLEVEL }
      0xffffu)
 enum { MODC_JOINT_BYTES = 0x10000 / 8 };
 
+/* Tokens that are text, of 255 bytes at most, sorted by what they are behind others: each shares so many bytes with the one before it,
+ * and has so many more. modc_grammar.h walks over them. */
+struct modc_token_order {
+    const uint32_t *ids;
+    const uint8_t *shared, *more; /* of each */
+    const uint8_t *bytes;         /* those that are not shared, one behind the other */
+    int count;
+};
+
 struct modc_tokenizer {
     const char *name;
     int vocabulary;         /* ids are below it */
@@ -276,8 +285,9 @@ struct modc_tokenizer {
     const char *decode_prefix; /* WordPiece: what has none begins with a space */
     int decode_prefix_bytes;
     bool decode_cleanup;
-    const char *decode_join; /* between tokens */
-    int decode_token_bytes;  /* that one becomes at most */
+    const char *decode_join;              /* between tokens */
+    int decode_token_bytes;               /* that one becomes at most */
+    const struct modc_token_order *order; /* NULL: the model has no grammars */
 
     int64_t bos, eos, pad, unk; /* -1: the file names none */
 };

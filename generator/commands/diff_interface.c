@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "grammar/grammar.h"
 #include "modc_tokenizer.h"
 #include "module/module.h"
 #include "template/chat.h"
@@ -258,6 +259,14 @@ static const char *generation_text(struct compare *c, const struct generation *g
     for (int i = 0; i < generation->spec->default_count; i++)
         text_printf(&text, ", %s %s", generation->spec->defaults[i].name,
                     words_of(c, generation->spec->defaults[i].value));
+    for (int i = 0; i < generation->spec->grammar_count; i++) {
+        const struct spec_grammar *grammar = &generation->spec->grammars[i];
+
+        text_printf(&text, ", grammar %s %s", grammar->name,
+                    grammar->regex ? grammar->regex : grammar->schema);
+        if (grammar->schema && grammar->table) /* what shows that it is another one under the same name */
+            text_printf(&text, " %08llx", (unsigned long long)(grammar_hash(grammar->table) & 0xffffffff));
+    }
     return text.data;
 }
 

@@ -223,6 +223,7 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
         spec->chat = chat_read(cx, loc, source_beside(cx, loc.source, spec->template), spec->tokens);
         cx->unreadable |= !spec->chat;
     }
+    spec_make_grammars(cx, spec);
     struct program **programs = ARENA_ARRAY(&cx->arena, spec_variants(spec), struct program *);
     bool complete = true;
     for (int i = 0; i < spec_variants(spec); i++) {

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "commands/options.h"
+#include "grammar/grammar.h"
 #include "modc.h"
 #include "module/module.h"
 #include "plan/target.h"
 #include "plan/weights.h"
 #include "tokenizer/tokenizer.h"
+#include "tree/generation.h"
 
 /* sizeof struct modc_params and modc_context where pointers have 4 bytes and 64-bit integers are aligned by 8;
  * tests/api/firmware.c holds them to it. */
@@ -80,6 +82,8 @@ static int64_t constants(const struct plan *plan)
                     initial_values(tree->states, tree->state_count);
 
     bytes += tree->tokenizer ? tokenizer_bytes(tree->tokenizer) : 0;
+    for (int i = 0; tree->generation && i < tree->generation->grammar_count; i++)
+        bytes += grammar_bytes(tree->generation->grammars[i]);
     for (int i = 0; i < plan->constant_count; i++)
         bytes += tensor_count(plan->constants[i]->constant) * dtype_rows[plan->constants[i]->dtype].bytes;
     return bytes;

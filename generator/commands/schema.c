@@ -173,6 +173,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_GENERATION] = "generation",
     [SPEC_VALUE_IDS] = "ids",
     [SPEC_VALUE_OPTIONS] = "options",
+    [SPEC_VALUE_GRAMMARS] = "grammars",
     [SPEC_VALUE_UPDATE] = "update",
     [SPEC_VALUE_OPTIMIZER] = "optimizer",
     [SPEC_VALUE_CLIP] = "clip",
@@ -718,6 +719,16 @@ static void define_generation(struct json *j)
                 "of a token: a number, or an expression over constants");
     define_one_or_many(j, "ids", "id");
     define_mapping(j, "options", "^" NAME "$", "expression");
+    object(j, "described_grammar");
+    print_keys(j, SPEC_IN_GRAMMAR);
+    literal(j, "additionalProperties", "false");
+    literal(j, "minProperties", "1");
+    literal(j, "maxProperties", "1");
+    end(j);
+    object(j, "grammar");
+    any_of(j, "text", "described_grammar");
+    end(j);
+    define_mapping(j, "grammars", "^" NAME "$", "grammar");
     object(j, "generation");
     print_keys(j, SPEC_IN_GENERATION);
     object(j, "patternProperties");

@@ -2,6 +2,7 @@
 #include "emit/emit_generation.h"
 
 #include "base/emitted.h"
+#include "emit/emit_grammar.h"
 #include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 #include "tree/generation.h"
@@ -66,6 +67,7 @@ void emit_generation_header(struct emit *e, struct text *out)
         e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_of(e, logits_of(e)->dims[0])), e->M, e->M,
         (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
         dtype_rows[logits->dtype].bytes, (long long)encoded_bytes(e));
+    emit_grammar_header(out, e->m, generation);
     text_printf(out, "/* %s_generator_init, %s_options */\nMODC_GENERATION_FUNCTIONS(%s)\n\n", e->m, e->m,
                 e->m);
 }
@@ -131,6 +133,7 @@ void emit_generation_source(struct emit *e, struct text *out)
     }
     if (generation->default_count > 0)
         print_defaults(e, out);
+    emit_grammar_source(out, e->m, generation);
     text_printf(out,
                 "\nconst struct modc_generation %s_generation = {\n"
                 "    .model = &%s_model, .entry = 0,\n"
@@ -162,6 +165,8 @@ void emit_generation_source(struct emit *e, struct text *out)
         text_add(out, "    .defaults = defaults_table, .default_count = MODC_ROWS(defaults_table),\n");
     if (e->tree->chat)
         text_printf(out, "    .chat = %s_chat,\n", e->m);
+    if (generation->grammar_count > 0)
+        text_add(out, "    .grammars = grammars_table, .grammar_count = MODC_ROWS(grammars_table),\n");
     if (e->tree->tokenizer)
         text_printf(out, "    .tokenizer = &%s_tokenizer, .token_bytes = %s_TOKENIZER_TEXT,\n", e->m, e->M);
     text_add(out, "};\n");

@@ -449,6 +449,8 @@ static void print_decoding_members(struct printer *p)
     print_flag(p, "decode_cleanup", t->decode_cleanup);
     if (t->decode_join)
         text_add(p->out, "    .decode_join = \" \",\n");
+    if (t->order)
+        text_add(p->out, "    .order = &order,\n");
     text_printf(
         p->out,
         "    .decode_token_bytes = %d,\n    .bos = %lld,\n    .eos = %lld,\n    .pad = %lld,\n    .unk = %lld,\n",
@@ -463,10 +465,30 @@ static const char *file_name(const struct tokenizer *tokenizer)
     return slash ? slash + 1 : tokenizer->path;
 }
 
+static void print_order(struct printer *p)
+{
+    const struct modc_token_order *order = p->t->order;
+
+    if (!order)
+        return;
+    print_array(p, "order_ids", UINT32, order->ids, order->count,
+                "For grammars: tokens sorted by what they are behind others.");
+    print_array(p, "order_shared", UINT8, order->shared, order->count,
+                "Bytes that each of these shares with the one before it.");
+    print_array(p, "order_more", UINT8, order->more, order->count, "How many it has behind those.");
+    print_array(p, "order_bytes", UINT8, order->bytes, p->own->order_bytes, "These.");
+    text_printf(
+        p->out,
+        "static const struct modc_token_order order = {\n    .ids = order_ids,\n    .shared = order_shared,\n"
+        "    .more = order_more,\n    .bytes = order_bytes,\n    .count = %d,\n};\n\n",
+        order->count);
+}
+
 static void print_tables(struct printer *p)
 {
     print_tokens(p);
     print_model(p);
+    print_order(p);
     if (p->own->added_bytes > 0)
         print_array(p, "added_bytes", UINT8, p->t->added_bytes, p->own->added_bytes,
                     "Tokens that are looked for in texts, one behind the other.");

@@ -1,6 +1,8 @@
 /* generation.c - reads `generation:`. Apart from spec.c, because its values want the model's constants. */
 #include "module/generation.h"
 
+#include <string.h>
+
 #include "base/text.h"
 #include "eval/eval.h"
 #include "modc_sampling.h"
@@ -85,6 +87,23 @@ static const char *value_text(struct reader *r, const struct spec_option *option
     return NULL;
 }
 
+/* `grammar: name` of the defaults, which the runtime's setter has not. */
+static bool is_grammar(struct reader *r, const struct spec_generation *spec, const struct spec_option *option,
+                       const char *value)
+{
+    const char **known = ARENA_ARRAY(&r->cx->arena, spec->grammar_count, const char *);
+
+    for (int i = 0; i < spec->grammar_count; i++) {
+        if (strcmp(spec->grammars[i].name, value) == 0)
+            return true;
+        known[i] = spec->grammars[i].name;
+    }
+    diag_error(r->cx, option->value->loc, "'grammars' has no '%s'", value);
+    diag_hint_nearest(r->cx, value, known, spec->grammar_count);
+    r->fine = false;
+    return false;
+}
+
 /* Each is said to be wrong where it stands; together they are checked by what the runtime checks. */
 static void read_defaults(struct reader *r, struct generation *generation)
 {
@@ -103,6 +122,11 @@ static void read_defaults(struct reader *r, struct generation *generation)
 
         if (!own.value)
             continue;
+        if (strcmp(own.name, "grammar") == 0) {
+            if (is_grammar(r, spec, option, own.value))
+                ARENA_PUSH(&r->cx->arena, generation->defaults, generation->default_count, own);
+            continue;
+        }
         if (modc_generation_set(&options, own.name, own.value, &memory, message, sizeof message) != MODC_OK) {
             diag_error(r->cx, option->loc, "%s", message);
             r->fine = false;
@@ -137,6 +161,9 @@ struct generation *generation_read(struct cx *cx, struct module_tree *tree)
     generation->start = spec->start ? read_number(r, spec->start, "start", 0, INT32_MAX) : generation->pad;
     if (spec->eos)
         read_ids(r, spec->eos, generation);
+    for (int i = 0; i < spec->grammar_count; i++)
+        if (spec->grammars[i].table)
+            ARENA_PUSH(&cx->arena, generation->grammars, generation->grammar_count, spec->grammars[i].table);
     read_defaults(r, generation);
     return r->fine ? generation : NULL;
 }

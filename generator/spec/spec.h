@@ -12,6 +12,7 @@
 
 struct tokenizer; /* tokenizer/tokenizer.h */
 struct chat;      /* template/chat.h */
+struct modc_grammar;
 
 struct spec_const { /* constants: name: expression */
     const char *name;
@@ -189,6 +190,16 @@ struct spec_option { /* generation: defaults: name: value */
     struct expr *value;
 };
 
+struct spec_grammar { /* generation: grammars: name: regex, or {regex: text}, or {schema: file} */
+    const char *name;
+    struct loc loc;
+    const char *regex, *schema; /* one of both is NULL; a path beside the file of its place */
+    struct loc text_loc;
+    const struct source *source; /* of a regex, where it stands as it is; or NULL */
+    size_t offset;
+    struct modc_grammar *table; /* what became of it: spec_make_grammars */
+};
+
 struct spec_generation {
     struct loc loc;
     struct expr *context, *sequences, *page; /* never NULL in a whole spec */
@@ -199,6 +210,8 @@ struct spec_generation {
     struct loc encoder_loc;
     struct spec_option *defaults;
     int default_count;
+    struct spec_grammar *grammars;
+    int grammar_count;
     int first_input, first_size; /* those of its own */
 };
 
@@ -268,6 +281,9 @@ struct spec {
 /* Reads and checks a spec file and those that it extends. Never NULL; after faults (said through diag) what was readable is there. */
 struct spec *spec_read(struct cx *cx, const struct source *source);
 
+/* Makes automata of its grammars, for the tokenizer that was read. */
+void spec_make_grammars(struct cx *cx, struct spec *spec);
+
 /* Whether a model can be called so; else why not is said. */
 bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc);
 
@@ -289,6 +305,7 @@ enum {
     SPEC_IN_ROLLOUT = 512, /* beside the records */
     SPEC_IN_RECORD = 1024,
     SPEC_IN_GENERATION = 2048,
+    SPEC_IN_GRAMMAR = 4096,
     SPEC_IN_TENSOR = SPEC_IN_PARAMETER | SPEC_IN_BUFFER | SPEC_IN_STATE
 };
 
@@ -334,6 +351,7 @@ enum spec_value {
     SPEC_VALUE_GENERATION, /* keys of SPEC_IN_GENERATION */
     SPEC_VALUE_IDS,        /* an integer or a list of them */
     SPEC_VALUE_OPTIONS,    /* name: value */
+    SPEC_VALUE_GRAMMARS,   /* name: regular expression, or keys of SPEC_IN_GRAMMAR */
     SPEC_VALUE_UPDATE,     /* separate, fused */
     SPEC_VALUE_OPTIMIZER,  /* calls */
     SPEC_VALUE_CLIP,

@@ -362,6 +362,17 @@ static void put_generation(struct dump *d, const struct spec_generation *generat
             put_expr(d, generation->defaults[i].name, generation->defaults[i].value);
         end(d, "}");
     }
+    if (generation->grammar_count > 0) {
+        begin(d, "grammars", "{");
+        for (int i = 0; i < generation->grammar_count; i++) {
+            const struct spec_grammar *grammar = &generation->grammars[i];
+
+            begin(d, grammar->name, "{");
+            put(d, grammar->regex ? "regex" : "schema", grammar->regex ? grammar->regex : grammar->schema);
+            end(d, "}");
+        }
+        end(d, "}");
+    }
     end(d, "}");
 }
 

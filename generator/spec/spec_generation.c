@@ -103,6 +103,8 @@ void spec_read_generation(struct reader *r, const struct node *key, const struct
             generation->invariant = spec_read_bool(r, part, item, false);
         else if (strcmp(part->value, "encoder") == 0)
             read_encoder(r, part, item);
+        else if (strcmp(part->value, "grammars") == 0)
+            spec_read_grammars(r, part, item);
         else
             r->spec->partial |= spec_unknown_key(r, part, "'generation'", SPEC_IN_GENERATION)[0] != 0;
     }

@@ -106,5 +106,6 @@ spec_key_reader spec_read_functions, spec_read_methods, spec_read_classes, spec_
 spec_key_reader spec_read_training, spec_read_rollout, spec_read_generation;
 /* When all is read: the inputs and the size that a model of rows has beside those of the text. */
 void spec_finish_generation(struct reader *r);
+spec_key_reader spec_read_grammars; /* spec_grammar.c */
 
 #endif

@@ -379,6 +379,8 @@ int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
     bytes += t->kinds ? tokenizer->kind_pages * (int64_t)PAGE + 2 * PAGES : 0;
     for (int i = 0; i < t->stage_count; i++)
         bytes += t->stages[i].node_count * (int64_t)sizeof *t->stages[i].nodes;
+    if (t->order)
+        bytes += 6 * (int64_t)t->order->count + tokenizer->order_bytes;
     if (t->unicode)
         bytes += mapping_bytes(&t->unicode->canonical) + mapping_bytes(&t->unicode->compatible) +
                  mapping_bytes(&t->unicode->lower) + 5 * (int64_t)t->unicode->class_count +

@@ -16,6 +16,7 @@ struct tokenizer {
     uint64_t hash;     /* of the file */
     int kind_pages;    /* of 128 characters each, in table.kinds */
     int added_bytes;   /* of table.added_bytes */
+    int order_bytes;   /* of table.order, where there is one */
     const char *model; /* "BPE" */
 };
 
@@ -27,6 +28,9 @@ const struct tokenizer *tokenizer_read(struct cx *cx, struct loc loc, const char
 
 /* The same of a text that was read. */
 const struct tokenizer *tokenizer_of_source(struct cx *cx, const struct source *source);
+
+/* The same with its tokens in order, as grammars want them. */
+const struct tokenizer *tokenizer_sorted(struct cx *cx, const struct tokenizer *tokenizer);
 
 /* Bytes of its tables, as constants of a program. */
 int64_t tokenizer_bytes(const struct tokenizer *tokenizer);

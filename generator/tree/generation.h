@@ -13,6 +13,8 @@ struct generation_default {
     const char *name, *value;
 };
 
+struct modc_grammar;
+
 struct generation {
     const struct spec_generation *spec;
     int64_t context;   /* tokens of a sequence */
@@ -26,6 +28,8 @@ struct generation {
     const char *encoder; /* the entry that reads a source; NULL: none */
     struct generation_default *defaults;
     int default_count;
+    const struct modc_grammar **grammars;
+    int grammar_count;
 };
 
 /* Pages of all sequences together. */

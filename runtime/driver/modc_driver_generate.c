@@ -15,6 +15,25 @@ double modc_driver_seconds(void *user)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static int set_grammar(struct generation *g, const char *name)
+{
+    char known[200] = "";
+    size_t length = 0;
+
+    if (strcmp(name, "none") == 0) {
+        g->options.grammar = NULL;
+        return EXIT_OK;
+    }
+    g->options.grammar = modc_generation_grammar(g->table, name);
+    if (g->options.grammar != NULL)
+        return EXIT_OK;
+    for (int i = 0; i < g->table->grammar_count && length < sizeof known; i++)
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                   g->table->grammars[i]->name);
+    return modc_driver_fail(EXIT_USAGE, "--option", "grammar cannot be '%s': %s%s", name,
+                            length > 0 ? "the model has " : "the model has no 'grammars:'", known);
+}
+
 int modc_driver_read_options(struct run *run, struct generation *g)
 {
     struct modc_option_memory memory = {g->lists, OPTION_LISTS, 0};
@@ -33,6 +52,13 @@ int modc_driver_read_options(struct run *run, struct generation *g)
             return modc_driver_fail(EXIT_USAGE, "modc", "--option takes NAME=VALUE, found '%s'", text);
         memcpy(name, text, length);
         name[length] = 0;
+        if (strcmp(name, "grammar") == 0) {
+            const int found = set_grammar(g, equals + 1);
+
+            if (found != EXIT_OK)
+                return found;
+            continue;
+        }
         if (modc_generation_set(&g->options, name, equals + 1, &memory, message, sizeof message) != MODC_OK)
             return modc_driver_fail(EXIT_USAGE, "--option", "%s", message);
     }

@@ -294,6 +294,15 @@ static enum modc_status call_beams(struct search *search, int count)
     return status;
 }
 
+/* The beam that beam i goes on from. At first there is the prompt alone, which all of them are: others than the first count where fewer
+ * tokens may come than there are beams. */
+static int parent_of(const struct search *search, int i)
+{
+    const int parent = search->beams.parents[i];
+
+    return search->sequences[parent] >= 0 ? parent : 0;
+}
+
 /* Beam i goes on from parents[i], with tokens[i] behind it: the first of a parent's children has its sequence, others a fork. */
 static enum modc_status follow(struct search *search)
 {
@@ -304,7 +313,7 @@ static enum modc_status follow(struct search *search)
     enum modc_status status = MODC_OK;
 
     for (int i = 0; i < width; i++) {
-        const int parent = search->beams.parents[i];
+        const int parent = parent_of(search, i);
 
         next[i] = taken[parent] ? -1 : search->sequences[parent];
         taken[parent] = true;
@@ -314,7 +323,7 @@ static enum modc_status follow(struct search *search)
             modc_generator_end(gen, search->sequences[i]);
     for (int i = 0; i < width && status == MODC_OK; i++)
         if (next[i] < 0) {
-            status = modc_generator_fork(gen, search->sequences[search->beams.parents[i]], 0, &next[i]);
+            status = modc_generator_fork(gen, search->sequences[parent_of(search, i)], 0, &next[i]);
             if (status == MODC_OK)
                 gen->sequences[next[i]].row = 0;
         }

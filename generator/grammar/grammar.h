@@ -11,7 +11,7 @@ struct modc_grammar; /* modc_grammar.h */
 struct tokenizer;    /* tokenizer/tokenizer.h */
 
 enum {
-    GRAMMAR_MAX_STATES = 1 << 14, /* of the automaton, before it is made minimal */
+    GRAMMAR_MAX_STATES = 1 << 15, /* of the automaton, before it is made minimal */
     GRAMMAR_MAX_PARTS = 1 << 19,  /* of what is made of the text before that */
     GRAMMAR_MAX_DEPTH = 100       /* of groups in groups, and schemas in schemas */
 };

@@ -170,6 +170,7 @@ static int make_part(struct automaton *a, struct part *part, int next);
 static int make_times(struct automaton *a, const struct part *part, int next)
 {
     struct part *one = part->parts[0];
+    const int end = next;
 
     if (part->most == PART_ENDLESS) {
         const int again = new_state(a, -1, next);
@@ -181,7 +182,7 @@ static int make_times(struct automaton *a, const struct part *part, int next)
     for (int i = part->least; i < part->most && !a->failed; i++) {
         const int start = make_part(a, one, next);
 
-        next = new_state(a, start, next);
+        next = new_state(a, start, end);
     }
     for (int i = 0; i < part->least && !a->failed; i++)
         next = make_part(a, one, next);

@@ -179,6 +179,8 @@ struct part *part_json_set(struct cx *cx, const struct ranges *ranges)
         for (; c <= ranges->list[i].to && c <= '\\'; c++) {
             const char *escape = escape_of(cx, c);
 
+            if (escape && escape[1] == 'u')
+                continue;
             if (escape)
                 part_add(cx, either, part_text(cx, escape, strlen(escape)));
             else

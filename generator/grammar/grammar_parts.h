@@ -48,7 +48,8 @@ void ranges_add(struct cx *cx, struct ranges *ranges, uint32_t from, uint32_t to
 void ranges_settle(struct cx *cx, struct ranges *ranges, bool negative);
 struct part *part_set(struct cx *cx, const struct ranges *ranges);
 
-/* The same as JSON writes them within a string: quotes, backslashes and control characters with a backslash. */
+/* The same as JSON writes them within a string: quotes, backslashes and control characters with a backslash. Of a set, control characters
+ * that have no letter for that are left out. */
 struct part *part_json_set(struct cx *cx, const struct ranges *ranges);
 struct part *part_json_text(struct cx *cx, const char *text, size_t bytes);
 

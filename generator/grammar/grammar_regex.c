@@ -141,9 +141,12 @@ static bool read_member(struct pattern *p, struct ranges *ranges, int64_t *c)
     return true;
 }
 
-static struct part *set_of(struct pattern *p, const struct ranges *ranges)
+/* A character of those that stand at `begin`. */
+static struct part *set_of(struct pattern *p, const char *begin, const struct ranges *ranges)
 {
-    return p->json ? part_json_set(p->cx, ranges) : part_set(p->cx, ranges);
+    struct part *part = p->json ? part_json_set(p->cx, ranges) : part_set(p->cx, ranges);
+
+    return part->count > 0 ? part : pattern_fail(p, begin, "none of the characters can be written");
 }
 
 /* Behind the bracket that begins at `begin`. */
@@ -174,7 +177,7 @@ static struct part *read_class(struct pattern *p, const char *begin)
             ranges_add(p->cx, &ranges, (uint32_t)from, (uint32_t)to);
     }
     ranges_settle(p->cx, &ranges, negative);
-    return ranges.count > 0 ? set_of(p, &ranges) : pattern_fail(p, begin, "a class has no characters");
+    return set_of(p, begin, &ranges);
 }
 
 /* ---- counts --------------------------------------------------------------------------------------------------------- */
@@ -284,14 +287,14 @@ static struct part *read_one(struct pattern *p)
         p->at++;
         ranges_add(p->cx, &ranges, '\n', '\n');
         ranges_settle(p->cx, &ranges, true);
-        return set_of(p, &ranges);
+        return set_of(p, begin, &ranges);
     default:
         if (!read_member(p, &ranges, &c))
             return NULL;
         if (c >= 0)
             ranges_add(p->cx, &ranges, (uint32_t)c, (uint32_t)c);
         ranges_settle(p->cx, &ranges, false);
-        return set_of(p, &ranges);
+        return set_of(p, begin, &ranges);
     }
 }
 

@@ -87,21 +87,27 @@ static const char *value_text(struct reader *r, const struct spec_option *option
     return NULL;
 }
 
-/* `grammar: name` of the defaults, which the runtime's setter has not. */
-static bool is_grammar(struct reader *r, const struct spec_generation *spec, const struct spec_option *option,
-                       const char *value)
+/* `grammar: name`, which the runtime's setter has not: the name stands there as it is. */
+static void read_grammar(struct reader *r, struct generation *generation, const struct spec_option *option)
 {
+    const struct spec_generation *spec = generation->spec;
+    const struct expr *name = option->value;
     const char **known = ARENA_ARRAY(&r->cx->arena, spec->grammar_count, const char *);
+    const struct generation_default own = {option->name, name->text};
 
     for (int i = 0; i < spec->grammar_count; i++) {
-        if (strcmp(spec->grammars[i].name, value) == 0)
-            return true;
         known[i] = spec->grammars[i].name;
+        if (name->kind == EXPR_NAME && strcmp(known[i], name->text) == 0) {
+            ARENA_PUSH(&r->cx->arena, generation->defaults, generation->default_count, own);
+            return;
+        }
     }
-    diag_error(r->cx, option->value->loc, "'grammars' has no '%s'", value);
-    diag_hint_nearest(r->cx, value, known, spec->grammar_count);
     r->fine = false;
-    return false;
+    if (name->kind == EXPR_BAD)
+        return;
+    diag_error(r->cx, name->loc, "'grammar' is the name of one of 'grammars'");
+    if (name->kind == EXPR_NAME)
+        diag_hint_nearest(r->cx, name->text, known, spec->grammar_count);
 }
 
 /* Each is said to be wrong where it stands; together they are checked by what the runtime checks. */
@@ -117,16 +123,17 @@ static void read_defaults(struct reader *r, struct generation *generation)
     modc_generation_defaults(&options);
     for (int i = 0; i < spec->default_count; i++) {
         const struct spec_option *option = &spec->defaults[i];
-        struct ev value = eval_expr(&r->eval, r->scope, option->value);
-        struct generation_default own = {option->name, value_text(r, option, &value)};
+        struct generation_default own = {.name = option->name};
+        struct ev value;
 
-        if (!own.value)
-            continue;
         if (strcmp(own.name, "grammar") == 0) {
-            if (is_grammar(r, spec, option, own.value))
-                ARENA_PUSH(&r->cx->arena, generation->defaults, generation->default_count, own);
+            read_grammar(r, generation, option);
             continue;
         }
+        value = eval_expr(&r->eval, r->scope, option->value);
+        own.value = value_text(r, option, &value);
+        if (!own.value)
+            continue;
         if (modc_generation_set(&options, own.name, own.value, &memory, message, sizeof message) != MODC_OK) {
             diag_error(r->cx, option->loc, "%s", message);
             r->fine = false;

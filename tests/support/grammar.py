@@ -250,7 +250,7 @@ def takes(schema, value, root):
         return same(value, schema["const"])
     kind = schema["type"]
     if kind == "array":
-        return isinstance(value, list) and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 99) and \
+        return isinstance(value, list) and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 999) and \
             all(takes(schema["items"], item, root) for item in value)
     if kind == "object":
         if not isinstance(value, dict):
@@ -262,8 +262,8 @@ def takes(schema, value, root):
             [order.index(key) for key in value] == sorted(order.index(key) for key in value) and \
             all(takes(schema["properties"][key], item, root) for key, item in value.items())
     if kind == "string":
-        return isinstance(value, str) and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 99) and \
-            bool(re.search(schema.get("pattern", ""), value))
+        return isinstance(value, str) and not re.search("[\x00-\x07\x0b\x0e-\x1f]", value) and schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", 999) and \
+            bool(re.search(schema.get("pattern", "").replace("$", r"\Z"), value))
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return {"integer": number and isinstance(value, int), "number": number, "boolean": isinstance(value, bool), "null": value is None}[kind]
 

@@ -210,6 +210,9 @@ struct eval {
     bool (*memory)(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
                    const char *const *what, const struct value *const *like, int count,
                    struct module_tensor **out);
+    /* Rows of a tensor of the tree become others, at an index that is inside; it may be of a narrower type. */
+    bool (*write_rows)(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *index,
+                       struct value *rows);
     bool resolves;                        /* what modules keep is not yet known */
     const struct eval_building *building; /* NULL: statements of a graph run */
 };

@@ -126,14 +126,9 @@ static bool fits_bias(struct eval *eval, const struct ev *bias, const struct val
 static struct value *keep(struct eval *eval, struct loc loc, struct module_tensor *cache, struct value *rows,
                           enum row_value where)
 {
-    struct value *before = eval->read(eval, cache, loc).tensor, *after;
-
-    after = before ? build_scatter_inside(eval, loc, "keep", before, 0, eval->row_value(eval, where), rows,
-                                          PRIM_LOAD, false)
-                   : NULL;
-    if (!after || !eval->write(eval, cache->owner, cache->name, loc, NULL, after))
-        return NULL;
-    return eval->read(eval, cache, loc).tensor;
+    return eval->write_rows(eval, cache, loc, eval->row_value(eval, where), rows)
+               ? eval->read(eval, cache, loc).tensor
+               : NULL;
 }
 
 /* cached_attention(q, k, v, scale, window, softcap, bias) */
@@ -362,12 +357,7 @@ static bool need_source(struct eval *eval, const char *name, const struct ev *ar
 static bool put_rows(struct eval *eval, struct loc loc, struct module_tensor *state, struct value *into,
                      struct value *rows)
 {
-    struct value *before = eval->read(eval, state, loc).tensor;
-    struct value *after = before && into ? build_scatter_inside(eval, loc, "remember", before, 0, into, rows,
-                                                                PRIM_LOAD, false)
-                                         : NULL;
-
-    return after && eval->write(eval, state->owner, state->name, loc, NULL, after);
+    return into && rows && eval->write_rows(eval, state, loc, into, rows);
 }
 
 /* remember(k, v, sequence): what cross_attention of the module then reads for rows of that sequence. */

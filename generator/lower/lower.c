@@ -190,6 +190,7 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .find_row_name = lower_find_row_name,
                           .cache = lower_cache,
                           .memory = lower_memory,
+                          .write_rows = lower_write_rows,
                           .resolves = program->resolving,
                           .partial = tree->spec->partial};
     tree->sizes = lower->entry->sizes;

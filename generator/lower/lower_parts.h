@@ -101,6 +101,8 @@ struct ev lower_method(struct eval *eval, struct module *module, const char *met
 /* ---- lower_slots.c ------------------------------------------------------------------------------------------ */
 
 struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+bool lower_write_rows(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *index,
+                      struct value *rows);
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
                  struct value *target, struct value *value);
 

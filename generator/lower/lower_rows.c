@@ -213,9 +213,10 @@ static bool fits_cache(struct eval *eval, struct loc loc, const char *what, cons
     return true;
 }
 
-static bool is_alike(const struct module_tensor *tensor, const struct value *like, int64_t rows)
+static bool is_alike(const struct module_tensor *tensor, const struct value *like, enum dtype dtype,
+                     int64_t rows)
 {
-    bool alike = tensor->dtype == like->dtype && tensor->ndim == like->ndim && tensor->dims[0] == rows;
+    bool alike = tensor->dtype == dtype && tensor->ndim == like->ndim && tensor->dims[0] == rows;
 
     for (int i = 1; alike && i < like->ndim; i++)
         alike = dim_equals(like->dims[i], tensor->dims[i]);
@@ -229,12 +230,18 @@ static struct module_tensor *find_cache(struct eval *eval, struct loc loc, struc
 {
     struct lower *lower = (struct lower *)eval;
     struct module_tensor *tensor = module_find_tensor(module, name);
+    const int narrow = lower->tree->generation->cache;
+    /* what is only looked at can be narrow: not what the next row is made of */
+    const bool narrows = narrow >= 0 && kind != CACHE_SEQUENCES && like->dtype == DTYPE_FLOAT32;
+    const enum dtype dtype = narrows ? (enum dtype)narrow : like->dtype;
 
     if (!fits_cache(eval, loc, what, like))
         return NULL;
-    if (!tensor && lower->program->resolving)
+    if (!tensor && lower->program->resolving) {
         tensor = module_add_cache(eval->cx, lower->tree, module, name, kind, like, rows, loc);
-    if (tensor && is_alike(tensor, like, rows))
+        tensor->dtype = dtype;
+    }
+    if (tensor && is_alike(tensor, like, dtype, rows))
         return tensor;
     diag_error(eval->cx, loc,
                "what is kept here of a row, %s of shape %s, has another shape in other calls of '%s'", what,

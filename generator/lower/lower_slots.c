@@ -130,15 +130,13 @@ static bool shape_fits(struct eval *eval, const struct module_tensor *tensor, st
 }
 
 /* The op after which the slot is what a WRITE makes of it. */
-static void append_write(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *slot,
-                         struct value *target, struct value *value)
+static void append_op(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *slot,
+                      struct op *op)
 {
     struct graph *graph = eval->graph;
-    struct op *op = op_new(eval, GRAPH_OP_WRITE, "write", (struct value *[]){slot, target, value}, 3);
     struct value *next;
 
     op->loc = loc;
-    op->dag = dag_identity(&eval->cx->arena, tensor->dtype);
     op->write.tensor = tensor;
     op->write.detached = eval->within != NULL;
     tensor->written = true;
@@ -151,6 +149,27 @@ static void append_write(struct eval *eval, struct module_tensor *tensor, struct
     for (int i = 0; i < graph->slot_count; i++)
         if (graph->slot_tensors[i] == tensor)
             graph->slots[i] = next;
+}
+
+static void append_write(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *slot,
+                         struct value *target, struct value *value)
+{
+    struct op *op = op_new(eval, GRAPH_OP_WRITE, "write", (struct value *[]){slot, target, value}, 3);
+
+    op->dag = dag_identity(&eval->cx->arena, tensor->dtype);
+    append_op(eval, tensor, loc, slot, op);
+}
+
+bool lower_write_rows(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *index,
+                      struct value *rows)
+{
+    struct value *slot = slot_value(eval, tensor, loc);
+    struct op *op = op_new(eval, GRAPH_OP_WRITE, "write", (struct value *[]){slot, slot, index, rows}, 4);
+
+    op->dag = dag_identity(&eval->cx->arena, rows->dtype);
+    op->write.rows = true;
+    append_op(eval, tensor, loc, slot, op);
+    return true;
 }
 
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,

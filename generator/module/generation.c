@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/text.h"
 #include "eval/eval.h"
 #include "modc_sampling.h"
@@ -165,6 +166,13 @@ struct generation *generation_read(struct cx *cx, struct module_tree *tree)
     generation->pad = spec->pad ? read_number(r, spec->pad, "pad", 0, INT32_MAX) : -1;
     generation->encoder = spec->encoder;
     generation->invariant = spec->invariant;
+    generation->cache = -1;
+    if (spec->cache) {
+        enum dtype dtype;
+
+        dtype_find(spec->cache, &dtype);
+        generation->cache = (int)dtype;
+    }
     generation->start = spec->start ? read_number(r, spec->start, "start", 0, INT32_MAX) : generation->pad;
     if (spec->eos)
         read_ids(r, spec->eos, generation);

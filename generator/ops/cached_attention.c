@@ -9,6 +9,13 @@ static bool is_int64(const struct value *value, int ndim)
     return value->dtype == DTYPE_INT64 && value->ndim == ndim;
 }
 
+/* Keys and values may be kept in 16 bits. */
+static bool is_kept(const struct value *kept, enum dtype dtype)
+{
+    return kept->dtype == dtype ||
+           (dtype == DTYPE_FLOAT32 && (kept->dtype == DTYPE_BFLOAT16 || kept->dtype == DTYPE_FLOAT16));
+}
+
 /* What is wrong with its types and shapes: the function that makes it says so before, in the user's words. */
 static const char *cached_attention_broken(struct cx *cx, const struct op *op)
 {
@@ -22,8 +29,8 @@ static const char *cached_attention_broken(struct cx *cx, const struct op *op)
     k = in[CACHED_KEYS];
     v = in[CACHED_VALUES];
     bias = op->input_count > CACHED_BIAS ? in[CACHED_BIAS] : NULL;
-    if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || !dtype_is_float(q->dtype) || k->dtype != q->dtype ||
-        v->dtype != q->dtype || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1]) ||
+    if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || !dtype_is_float(q->dtype) || !is_kept(k, q->dtype) ||
+        !is_kept(v, q->dtype) || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1]) ||
         !dim_equal(q->dims[2], k->dims[2]) || !dim_divides(&cx->arena, q->dims[1], k->dims[1], &share))
         return "its queries, keys and values do not fit together";
     if (!is_int64(in[CACHED_SEQUENCE], 1) || !is_int64(in[CACHED_POSITION], 1) ||

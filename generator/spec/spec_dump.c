@@ -350,6 +350,8 @@ static void put_generation(struct dump *d, const struct spec_generation *generat
         put_expr(d, "eos", generation->eos);
     if (generation->pad)
         put_expr(d, "pad", generation->pad);
+    if (generation->cache)
+        put(d, "cache", generation->cache);
     if (generation->invariant)
         put(d, "invariant", "true");
     if (generation->start)

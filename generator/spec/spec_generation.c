@@ -67,6 +67,21 @@ static void read_defaults(struct reader *r, const struct node *key, const struct
     }
 }
 
+static void read_cache(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = spec_read_text(r, key, node, "bfloat16 or float16");
+
+    if (!text)
+        return;
+    r->spec->generation->cache = spec_is_dtype(text) ? spec_read_dtype(r, text, node->loc, false) : text;
+    text = r->spec->generation->cache;
+    if (!text || strcmp(text, "bfloat16") == 0 || strcmp(text, "float16") == 0)
+        return;
+    diag_error(r->cx, node->loc,
+               "keys and values are kept in bfloat16 or float16, or as they are, found '%s'", text);
+    r->spec->generation->cache = NULL;
+}
+
 static void read_encoder(struct reader *r, const struct node *key, const struct node *node)
 {
     r->spec->generation->encoder = spec_read_text(r, key, node, "the name of an entry");
@@ -99,6 +114,8 @@ void spec_read_generation(struct reader *r, const struct node *key, const struct
             *values[k].value = spec_read_expr(r, part, item);
         else if (strcmp(part->value, "defaults") == 0)
             read_defaults(r, part, item);
+        else if (strcmp(part->value, "cache") == 0)
+            read_cache(r, part, item);
         else if (strcmp(part->value, "invariant") == 0)
             generation->invariant = spec_read_bool(r, part, item, false);
         else if (strcmp(part->value, "encoder") == 0)

@@ -24,6 +24,7 @@ struct generation {
     int64_t *eos;
     int eos_count;
     int64_t pad, start;  /* -1: none */
+    int cache;           /* enum dtype: of keys and values that are kept; -1: as they are */
     bool invariant;      /* what is computed of a row is the same bits whatever rows are beside it */
     const char *encoder; /* the entry that reads a source; NULL: none */
     struct generation_default *defaults;

@@ -15,6 +15,7 @@ class Rows:
         usual = min(64, self.context) if "sequences" in section else self.context
         self.page = evaluate(section["page"]) if "page" in section else usual
         self.per = -(-self.context // self.page)
+        self.narrow = getattr(torch, section["cache"]) if "cache" in section else None
         self.shapes = {"position": f"[{rows}]", "sequence": f"[{rows}]", "pages": f"[{self.sequences}, {self.per}]",
                        "logit_rows": "[logits]"}
         self.reset()
@@ -46,6 +47,11 @@ class Rows:
         self.site += 1
         return self.caches[self.site - 1]
 
+    def kept(self, x):
+        """As the cache holds it."""
+        narrow = self.narrow if x.dtype == torch.float32 else None
+        return x.detach().to(narrow).to(x.dtype) if narrow else x.detach()
+
     def cached_attention(self, q, k, v, scale=None, window=None, softcap=None, bias=None):
         keys, values = self.cache(self.sequences * self.per * self.page, k, v)
         position, sequence = self.now["position"].tolist(), self.now["sequence"].tolist()
@@ -54,7 +60,7 @@ class Rows:
         rows = []
         for r, (p, s) in enumerate(zip(position, sequence)):
             at = self.slots(s, p + 1)[p]
-            keys[at], values[at] = k[r].detach(), v[r].detach()
+            keys[at], values[at] = self.kept(k[r]), self.kept(v[r])
         for r, (p, s) in enumerate(zip(position, sequence)):
             slots = self.slots(s, p + 1)
             seen = torch.arange(p + 1)
@@ -69,7 +75,7 @@ class Rows:
         return torch.stack(rows) if rows else q.new_zeros(0, q.shape[1], v.shape[2])
 
     def remember(self, module, k, v, sequence):
-        self.memories[module, int(sequence)] = k.detach(), v.detach()
+        self.memories[module, int(sequence)] = self.kept(k), self.kept(v)
 
     def cross_attention(self, module, q, scale=None, softcap=None):
         scale = q.shape[2] ** -0.5 if scale is None else scale

@@ -257,6 +257,11 @@ def all_cases():
                "build/vectors/decoder_calls/inputs.safetensors", "build/vectors/decoder_7/weights.safetensors")
     yield Case("decoder_float64", decoder, "--sequence --dtype float64", "build/vectors/decoder_calls/inputs.safetensors",
                weights(6, decoder, "--dtype", "float64"))
+    halves = "tests/specs/decoder_narrow.yaml"
+    yield Case("decoder_narrow", halves, "--sequence", {"token": whole(304, 0, 50, len(plans), 9), **several(plans, 3)},
+               weights(9, halves))
+    yield Case("decoder_narrow_fence", halves, "--sequence --hooks fence", "build/vectors/decoder_narrow/inputs.safetensors",
+               "build/vectors/decoder_narrow/weights.safetensors")
     mamba = "specs/networks/mamba.yaml"
     plans = [[(0, 6)], [(1, 5), (0, 1)], [(0, 1), (2, 1), (1, 1), (2, 1), (3, 2)], [(0, 2), (2, 1), (0, 1), (3, 2)],
              [(3, 1), (2, 3), (1, 1), (0, 1)]]

@@ -71,8 +71,8 @@ struct modc_queue {
     uint64_t calls, tokens;
 
     /* the worker's */
-    struct item *beginning; /* not all of its samples have begun */
-    int live;               /* sequences that write */
+    struct item *beginning;    /* not all of its samples have begun */
+    int live;                  /* sequences that write */
     uint64_t stepped, written; /* since `calls` and `tokens` were counted */
 };
 
@@ -139,8 +139,8 @@ static bool check_settings(const struct modc_generator *gen, struct modc_queue_s
         message[0] = 0;
     s->max_batch_size = s->max_batch_size != 0 ? s->max_batch_size : sequences;
     s->max_tokens = s->max_tokens != 0 ? s->max_tokens : context;
-    if (!check_range("max_batch_size", s->max_batch_size, 1, sequences, ", the generator's sequences", message,
-                     room) ||
+    if (!check_range("max_batch_size", s->max_batch_size, 1, sequences, ", the generator's sequences",
+                     message, room) ||
         !check_range("min_batch_size", s->min_batch_size, 1, s->max_batch_size, ", max_batch_size", message,
                      room) ||
         !check_range("max_queue", s->max_queue, s->min_batch_size, 1 << 20,
@@ -714,8 +714,8 @@ static enum modc_status check_ids(const struct modc_queue *queue, const struct m
     return MODC_OK;
 }
 
-static enum modc_status refuse(enum modc_status status, char *message, size_t room, const char *what, int value,
-                               const char *setting, int limit)
+static enum modc_status refuse(enum modc_status status, char *message, size_t room, const char *what,
+                               int value, const char *setting, int limit)
 {
     if (message != NULL)
         snprintf(message, room, "%s is %d, and %s of the queue is %d", what, value, setting, limit);
@@ -894,7 +894,8 @@ static enum modc_status copy_result(const struct item *item, struct modc_queue_r
         const size_t from = (size_t)row * (size_t)item->out.room, to = (size_t)row * (size_t)out->room;
 
         for (int i = 0; out->ids != NULL && i < out->room; i++)
-            out->ids[to + (size_t)i] = i < item->out.lengths[row] ? item->out.ids[from + (size_t)i] : out->pad;
+            out->ids[to + (size_t)i] = i < item->out.lengths[row] ? item->out.ids[from + (size_t)i]
+                                                                  : out->pad;
         for (int i = 0; out->log_probs != NULL && i < out->room; i++)
             out->log_probs[to + (size_t)i] = i < item->out.lengths[row] && item->options.logprobs != 0
                                                  ? item->out.log_probs[from + (size_t)i]

@@ -71,7 +71,7 @@ struct modc_queue_item {
     const int64_t *source; /* what it is written from; NULL: the model has no encoder */
     int source_count;
     const struct modc_generation_options *options; /* NULL: the model's */
-    uint64_t number; /* for random numbers: sample i of it draws as number + i, of its seed */
+    uint64_t number;         /* for random numbers: sample i of it draws as number + i, of its seed */
     modc_listener *listener; /* NULL: none; its row is the sample */
     void *user;
 };
@@ -84,9 +84,10 @@ enum modc_status modc_queue_submit(struct modc_queue *queue, const struct modc_q
                                    double timeout, uint64_t *ticket, char *message, size_t room);
 
 struct modc_queue_result {
-    struct modc_responses responses; /* memory of the caller's, a row for each sample; what is NULL is not wanted */
-    enum modc_status status;         /* of the item: what the model's call returned, or with MODC_FINISH_FAULT */
-    double queued, took;             /* seconds until it began, and from then on */
+    struct modc_responses
+        responses;           /* memory of the caller's, a row for each sample; what is NULL is not wanted */
+    enum modc_status status; /* of the item: what the model's call returned, or with MODC_FINISH_FAULT */
+    double queued, took;     /* seconds until it began, and from then on */
 };
 
 /* Waits until the item has ended, and copies what it wrote, up to there where it failed or was cancelled (MODC_FINISH_USER): then the
@@ -116,12 +117,12 @@ void modc_queue_shutdown(struct modc_queue *queue, bool finish);
 struct modc_queue_state {
     bool batching_enabled; /* it was not shut down */
     int min_batch_size, max_batch_size;
-    int queue_size;        /* items that wait */
-    bool processing;       /* the worker does something */
-    int pending_futures;   /* items that have not ended */
-    double timeout;        /* batching_timeout */
-    int running;           /* items */
-    int finished;          /* items that nobody has fetched yet */
+    int queue_size;         /* items that wait */
+    bool processing;        /* the worker does something */
+    int pending_futures;    /* items that have not ended */
+    double timeout;         /* batching_timeout */
+    int running;            /* items */
+    int finished;           /* items that nobody has fetched yet */
     uint64_t calls, tokens; /* steps so far, and tokens that were written by them */
 };
 

@@ -214,10 +214,12 @@ static void test_settings(void)
     WRONG(min_batch_size, 0, "min_batch_size is 0: it takes a number from 1 to 4, max_batch_size");
     WRONG(min_batch_size, 5, "min_batch_size is 5: it takes a number from 1 to 4, max_batch_size");
     WRONG(max_batch_size, 5, "max_batch_size is 5: it takes a number from 1 to 4, the generator's sequences");
-    WRONG(max_batch_size, -1, "max_batch_size is -1: it takes a number from 1 to 4, the generator's sequences");
+    WRONG(max_batch_size, -1,
+          "max_batch_size is -1: it takes a number from 1 to 4, the generator's sequences");
     WRONG(batching_timeout, -2, "batching_timeout is -2: it takes seconds, or MODC_FOREVER");
     WRONG(batching_timeout, (double)NAN, "batching_timeout is nan: it takes seconds, or MODC_FOREVER");
-    WRONG(max_queue, 0, "max_queue is 0: it takes a number from 1 to 1048576: min_batch_size items have to find a place");
+    WRONG(max_queue, 0,
+          "max_queue is 0: it takes a number from 1 to 1048576: min_batch_size items have to find a place");
     WRONG(max_tokens, 1, "max_tokens is 1: it takes a number from 2 to 40, the context");
     WRONG(max_tokens, 41, "max_tokens is 41: it takes a number from 2 to 40, the context");
     WRONG(max_return_sequences, 0, "max_return_sequences is 0: it takes a number from 1 to 65536");
@@ -288,7 +290,8 @@ static void test_statuses(void)
     o.num_return_sequences = 1;
     o.do_sample = 0;
     o.num_beams = 2;
-    CHECK(SUBMIT() == MODC_UNSUPPORTED && strcmp(message, "num_beams is 2, and max_beams of the queue is 0") == 0);
+    CHECK(SUBMIT() == MODC_UNSUPPORTED &&
+          strcmp(message, "num_beams is 2, and max_beams of the queue is 0") == 0);
     o.num_beams = 1;
     CHECK(ticket == 0 && state_of(&s).queue_size == 0);
     CHECK_OK(SUBMIT());
@@ -477,7 +480,10 @@ struct stand {
     enum modc_finish finish;
 };
 
-#define STAND(token) {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, token, 0, false, false, MODC_FINISH_NONE}
+#define STAND(token)                                                                                         \
+    {                                                                                                        \
+        PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, token, 0, false, false, MODC_FINISH_NONE        \
+    }
 
 static int stand_still(void *user, int row, const struct modc_event *event)
 {
@@ -656,7 +662,8 @@ static void test_listeners(void)
     struct written w, expected;
     struct order order = {0};
     struct named named = {&order, 0, 0};
-    const struct modc_queue_item item = {.ids = prompt, .count = 7, .options = &o, .listener = note, .user = &named};
+    const struct modc_queue_item item = {
+        .ids = prompt, .count = 7, .options = &o, .listener = note, .user = &named};
 
     make_queue(&s, &with);
     o.ignore_eos = samples.ignore_eos = true;
@@ -867,8 +874,8 @@ static void test_samples(void)
     CHECK(order.count == 3 + 3 + SAMPLES + 2 + 2);
     CHECK(named[4].tokens >= 2);
     beams.num_beams = 4;
-    CHECK(modc_queue_submit(s.queue, &(struct modc_queue_item){.ids = prompt, .count = 2, .options = &beams}, 0,
-                            &tickets[0], NULL, 0) == MODC_SIZE);
+    CHECK(modc_queue_submit(s.queue, &(struct modc_queue_item){.ids = prompt, .count = 2, .options = &beams},
+                            0, &tickets[0], NULL, 0) == MODC_SIZE);
     beams.num_beams = 2;
     beams.processor = break_down;
     tickets[0] = submit(&s, prompt, 4, &beams, note, &named[0]);
@@ -1014,13 +1021,14 @@ static void *use(void *argument)
         o.do_sample = random_word(&state) % 2;
         o.seed = random_word(&state);
         o.num_return_sequences = o.do_sample && random_word(&state) % 3 == 0 ? 2 : 1;
+        o.prompt_lookup_num_tokens = (int)(random_word(&state) % 3);
         if (random_word(&state) % 2) {
             item.listener = count_events;
             item.user = &told;
         }
         do
-            status = modc_queue_submit(c->s->queue, &item, random_word(&state) % 2 ? MODC_FOREVER : 0.0005, &ticket,
-                                       NULL, 0);
+            status = modc_queue_submit(c->s->queue, &item, random_word(&state) % 2 ? MODC_FOREVER : 0.0005,
+                                       &ticket, NULL, 0);
         while (status == MODC_FULL);
         CHECK_OK(status);
         if (cancels) {
@@ -1028,7 +1036,8 @@ static void *use(void *argument)
             CHECK_OK(fetch(c->s, ticket, MODC_FOREVER, &found));
             continue;
         }
-        while ((status = fetch(c->s, ticket, random_word(&state) % 2 ? MODC_FOREVER : 0.0005, &found)) == MODC_BUSY)
+        while ((status = fetch(c->s, ticket, random_word(&state) % 2 ? MODC_FOREVER : 0.0005, &found)) ==
+               MODC_BUSY)
             ;
         CHECK_OK(status);
         write_alone(ids, count, &o, &expected);

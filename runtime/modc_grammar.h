@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-enum { MODC_GRAMMAR_BEGIN = 1 };    /* the state of a sequence without tokens */
-enum { MODC_GRAMMAR_TOKEN = 255 };  /* bytes; a longer token never comes */
+enum { MODC_GRAMMAR_BEGIN = 1 };   /* the state of a sequence without tokens */
+enum { MODC_GRAMMAR_TOKEN = 255 }; /* bytes; a longer token never comes */
 enum {
     MODC_GRAMMAR_ENDS = 1, /* the text so far matches */
     MODC_GRAMMAR_OPEN = 2  /* tokens can finish it from here */

@@ -3,14 +3,15 @@
 
 #include "modc_grammar.h"
 
-enum { COLUMNS = 104 };
+enum { COLUMNS = 100 };
 
 void emit_grammar_header(struct text *out, const char *m, const struct generation *generation)
 {
     if (generation->grammar_count > 0)
         text_add(out, "/* What texts can be made to match: `grammar` of the options. */\n");
     for (int i = 0; i < generation->grammar_count; i++)
-        text_printf(out, "extern const struct modc_grammar %s_grammar_%s;\n", m, generation->grammars[i]->name);
+        text_printf(out, "extern const struct modc_grammar %s_grammar_%s;\n", m,
+                    generation->grammars[i]->name);
     if (generation->grammar_count > 0)
         text_add(out, "\n");
 }
@@ -34,21 +35,23 @@ static void print_numbers(struct text *out, const uint8_t *bytes, const uint16_t
 
 static void print_grammar(struct text *out, const char *m, const struct modc_grammar *g)
 {
-    text_printf(out,
-                "\n/* The grammar '%s': classes of bytes; of each state, where these lead; whether a text ends, and can be "
-                "finished. */\nstatic const uint8_t grammar_classes_%s[256] = {\n",
-                g->name, g->name);
+    text_printf(
+        out,
+        "\n/* The grammar '%s': classes of bytes; of each state, where these lead, and flags: 1, a text ends; 2, "
+        "tokens can finish one. */\nstatic const uint8_t grammar_classes_%s[256] = {\n",
+        g->name, g->name);
     print_numbers(out, g->class_of, NULL, 256);
     text_printf(out, "};\nstatic const uint16_t grammar_next_%s[%d] = {\n", g->name, g->states * g->classes);
     for (int i = 0; i < g->states; i++)
         print_numbers(out, NULL, g->next + i * g->classes, g->classes);
     text_printf(out, "};\nstatic const uint8_t grammar_flags_%s[%d] = {\n", g->name, g->states);
     print_numbers(out, g->flags, NULL, g->states);
-    text_printf(out,
-                "};\nconst struct modc_grammar %s_grammar_%s = {\n    .name = \"%s\",\n    .tokenizer = &%s_tokenizer,\n"
-                "    .states = %d,\n    .classes = %d,\n    .class_of = grammar_classes_%s,\n    .next = grammar_next_%s,\n"
-                "    .flags = grammar_flags_%s,\n};\n",
-                m, g->name, g->name, m, g->states, g->classes, g->name, g->name, g->name);
+    text_printf(
+        out,
+        "};\nconst struct modc_grammar %s_grammar_%s = {\n    .name = \"%s\",\n    .tokenizer = &%s_tokenizer,\n"
+        "    .states = %d,\n    .classes = %d,\n    .class_of = grammar_classes_%s,\n    .next = grammar_next_%s,\n"
+        "    .flags = grammar_flags_%s,\n};\n",
+        m, g->name, g->name, m, g->states, g->classes, g->name, g->name, g->name);
 }
 
 void emit_grammar_source(struct text *out, const char *m, const struct generation *generation)

@@ -365,10 +365,10 @@ static bool has_end(const struct automaton *a, int set)
 
 /* Blocks of states that are not told apart yet: each a part of `order`. */
 struct blocks {
-    int *order, *at;     /* states by block; where each state is in it */
-    int *block;          /* of each state */
-    int *from, *until;   /* of each block */
-    int *marked;         /* of its first ones, how many are to be told apart from the rest */
+    int *order, *at;   /* states by block; where each state is in it */
+    int *block;        /* of each state */
+    int *from, *until; /* of each block */
+    int *marked;       /* of its first ones, how many are to be told apart from the rest */
     int count;
     int *waiting; /* (block, class) as block * classes + class */
     int waiting_count;
@@ -528,7 +528,8 @@ static void join_classes(struct automaton *a, const uint16_t *next, int states, 
 static struct modc_grammar *make_table(struct automaton *a, const struct blocks *b, const char *name)
 {
     struct modc_grammar *g = ARENA_NEW(&a->cx->arena, struct modc_grammar);
-    int *number = ARENA_ARRAY(&a->cx->arena, b->count, int), *states = ARENA_ARRAY(&a->cx->arena, b->count + 1, int);
+    int *number = ARENA_ARRAY(&a->cx->arena, b->count, int),
+        *states = ARENA_ARRAY(&a->cx->arena, b->count + 1, int);
     uint16_t *next = ARENA_ARRAY(&a->cx->arena, (b->count + 1) * a->classes, uint16_t);
     uint8_t *flags = ARENA_ARRAY(&a->cx->arena, b->count + 1, uint8_t);
     int count = 2;
@@ -570,8 +571,10 @@ struct modc_grammar *grammar_of_part(struct cx *cx, const char *name, struct par
     }
     if (a->failed) {
         diag_error(cx, loc, "the grammar '%s' has more than %d states", name, GRAMMAR_MAX_STATES);
-        diag_hint(cx, "each character that is counted is a state, as in .{1,500}, which .* does not need; and alternatives "
-                      "that begin alike and go on differently are followed all at once");
+        diag_hint(
+            cx,
+            "each character that is counted is a state, as in .{1,500}, which .* does not need; and alternatives "
+            "that begin alike and go on differently are followed all at once");
         return NULL;
     }
     blocks = make_blocks(cx, a);

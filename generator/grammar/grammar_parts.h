@@ -24,7 +24,8 @@ struct part {
     struct part **parts;
     int count; /* of either */
     int least, most;
-    int before, start; /* where it begins, where `before` follows it: of the last time it was made states of */
+    int before,
+        start; /* where it begins, where `before` follows it: of the last time it was made states of */
 };
 
 enum { LAST_CHARACTER = 0x10ffff };

@@ -25,11 +25,14 @@ static struct part *pattern_fail(struct pattern *p, const char *at, const char *
 {
     if (!p->failed) {
         const size_t left = (size_t)(p->end - at);
+        const char *refusal = arena_format(&p->cx->arena, "%s: '%.*s%s'", what, (int)(left > 24 ? 24 : left),
+                                           at, left > 24 ? "..." : "");
 
-        diag_error(p->cx, place_of(p, at, p->at > at ? (size_t)(p->at - at) : 1), "%s: '%.*s%s'", what,
-                   (int)(left > 24 ? 24 : left), at, left > 24 ? "..." : "");
-        diag_hint(p->cx, "a pattern has characters, classes such as [a-z] and \\d, groups, '|' and the counts * + ? {2,5}; "
-                         "it is matched as a whole");
+        diag_error(p->cx, place_of(p, at, p->at > at ? (size_t)(p->at - at) : 1), "%s", refusal);
+        diag_hint(
+            p->cx,
+            "a pattern has characters, classes such as [a-z] and \\d, groups, '|' and the counts * + ? {2,5}; "
+            "it is matched as a whole");
     }
     p->failed = true;
     return NULL;
@@ -63,7 +66,9 @@ static bool add_named(struct pattern *p, char letter, struct ranges *ranges)
     static const struct {
         char letter;
         struct range ranges[4];
-    } named[] = {{'d', {{'0', '9'}}}, {'w', {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}}, {'s', {{'\t', '\r'}, {' ', ' '}}}};
+    } named[] = {{'d', {{'0', '9'}}},
+                 {'w', {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+                 {'s', {{'\t', '\r'}, {' ', ' '}}}};
     struct ranges own = {0};
 
     for (int i = 0; i < COUNT(named); i++) {
@@ -114,7 +119,9 @@ static bool read_escape(struct pattern *p, const char *begin, struct ranges *ran
     if (letter == 'x' || letter == 'u') {
         *c = read_hex(p, letter == 'x' ? 2 : 4);
         if (*c < 0)
-            pattern_fail(p, begin, letter == 'x' ? "\\x takes two digits, as \\x41" : "\\u takes four digits, as \\u00e9");
+            pattern_fail(p, begin,
+                         letter == 'x' ? "\\x takes two digits, as \\x41"
+                                       : "\\u takes four digits, as \\u00e9");
         else if (*c >= 0xd800 && *c <= 0xdfff)
             pattern_fail(p, begin, "half of a character");
         return !p->failed;

@@ -29,10 +29,11 @@ static const char annotations[] =
 
 /* ---- what is wrong ------------------------------------------------------------------------------------------------ */
 
-static struct part *schema_refuse(struct schema *s, const struct json *at, const char *path, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+static struct part *schema_refuse(struct schema *s, const struct json *at, const char *path,
+                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static struct part *schema_refuse(struct schema *s, const struct json *at, const char *path, const char *format, ...)
+static struct part *schema_refuse(struct schema *s, const struct json *at, const char *path,
+                                  const char *format, ...)
 {
     va_list args;
     const char *refusal;
@@ -40,7 +41,8 @@ static struct part *schema_refuse(struct schema *s, const struct json *at, const
     va_start(args, format);
     refusal = arena_vformat(&s->cx->arena, format, args);
     va_end(args);
-    diag_error(s->cx, diag_loc(s->cx, s->source, at->at, 1), "%s: %s", path[0] ? path : "the schema", refusal);
+    diag_error(s->cx, diag_loc(s->cx, s->source, at->at, 1), "%s: %s", path[0] ? path : "the schema",
+               refusal);
     return NULL;
 }
 
@@ -81,15 +83,16 @@ static bool has_only(struct schema *s, const struct json *json, const char *path
 
         if (has_word(annotations, key) || has_word(words, key))
             continue;
-        schema_refuse(s, &json->keys[i], path_to(s, path, key), "this version of modc does not know the key here");
+        schema_refuse(s, &json->keys[i], path_to(s, path, key),
+                      "this version of modc does not know the key here");
         return false;
     }
     return true;
 }
 
 /* A whole number from 0 on; `otherwise` where there is no such key. */
-static bool read_whole(struct schema *s, const struct json *json, const char *path, const char *key, int otherwise,
-                       int *value)
+static bool read_whole(struct schema *s, const struct json *json, const char *path, const char *key,
+                       int otherwise, int *value)
 {
     const struct json *found = member(json, key);
 
@@ -109,11 +112,13 @@ static bool read_whole(struct schema *s, const struct json *json, const char *pa
 static bool read_bounds(struct schema *s, const struct json *json, const char *path, const char *least_key,
                         const char *most_key, int *least, int *most)
 {
-    if (!read_whole(s, json, path, least_key, 0, least) || !read_whole(s, json, path, most_key, PART_ENDLESS, most))
+    if (!read_whole(s, json, path, least_key, 0, least) ||
+        !read_whole(s, json, path, most_key, PART_ENDLESS, most))
         return false;
     if (*most == PART_ENDLESS || *most >= *least)
         return true;
-    schema_refuse(s, member(json, most_key), path_to(s, path, most_key), "it is less than %s, %d", least_key, *least);
+    schema_refuse(s, member(json, most_key), path_to(s, path, most_key), "it is less than %s, %d", least_key,
+                  *least);
     return false;
 }
 
@@ -139,7 +144,8 @@ static struct part *read_value(const struct schema *s, const struct json *json)
     if (json->kind == JSON_STRING)
         return quoted(s, part_json_text(s->cx, json->text, json->bytes));
     if (json->kind != JSON_LIST && json->kind != JSON_OBJECT)
-        return json->kind == JSON_NUMBER ? part_text(s->cx, json->text, json->bytes) : word(s, words[json->kind]);
+        return json->kind == JSON_NUMBER ? part_text(s->cx, json->text, json->bytes)
+                                         : word(s, words[json->kind]);
     all = part_new(s->cx, PART_ALL);
     part_add(s->cx, all, word(s, list ? "[" : "{"));
     for (int i = 0; i < json->count; i++) {
@@ -189,19 +195,22 @@ static bool has_type(const struct json *value, const struct json *type)
 
 static struct part *read_enum(struct schema *s, const struct json *json, const char *path)
 {
-    const struct json *list = member(json, "enum"), *one = member(json, "const"), *type = member(json, "type");
+    const struct json *list = member(json, "enum"), *one = member(json, "const"),
+                      *type = member(json, "type");
     struct part *either = part_new(s->cx, PART_EITHER);
 
     if (!has_only(s, json, path, one ? " const type " : " enum type "))
         return NULL;
     if (!one && (list->kind != JSON_LIST || list->count == 0))
         return schema_refuse(s, list, path_to(s, path, "enum"), "expected a list of values, found %s",
-                             list->count == 0 && list->kind == JSON_LIST ? "an empty one" : json_kind_name(list));
+                             list->count == 0 && list->kind == JSON_LIST ? "an empty one"
+                                                                         : json_kind_name(list));
     for (int i = 0; i < (one ? 1 : list->count); i++) {
         const struct json *value = one ? one : &list->items[i];
 
         if (!has_type(value, type))
-            return schema_refuse(s, value, one ? path_to(s, path, "const") : path_at(s, path_to(s, path, "enum"), i),
+            return schema_refuse(s, value,
+                                 one ? path_to(s, path, "const") : path_at(s, path_to(s, path, "enum"), i),
                                  "the value is not of the type that stands beside it");
         part_add(s->cx, either, read_value(s, value));
     }
@@ -233,7 +242,8 @@ static struct part *read_string(struct schema *s, const struct json *json, const
         return quoted(s, part_times(s->cx, characters(s), least, most));
     path = path_to(s, path, "pattern");
     if (pattern->kind != JSON_STRING)
-        return schema_refuse(s, pattern, path, "expected a regular expression, found %s", json_kind_name(pattern));
+        return schema_refuse(s, pattern, path, "expected a regular expression, found %s",
+                             json_kind_name(pattern));
     if (member(json, "minLength") || member(json, "maxLength"))
         return schema_refuse(s, pattern, path, "a pattern says itself how long a text is, as ^.{1,20}$ does");
     text = (struct grammar_text){
@@ -262,7 +272,9 @@ static struct part *read_array(struct schema *s, const struct json *json, const 
         return NULL;
     list = part_both(s->cx, item,
                      part_times(s->cx, part_both(s->cx, s->comma, item), least > 1 ? least - 1 : 0,
-                                most == PART_ENDLESS ? PART_ENDLESS : most > 1 ? most - 1 : 0));
+                                most == PART_ENDLESS ? PART_ENDLESS
+                                : most > 1           ? most - 1
+                                                     : 0));
     if (most == 0)
         list = part_new(s->cx, PART_ALL);
     else if (least == 0)
@@ -273,7 +285,8 @@ static struct part *read_array(struct schema *s, const struct json *json, const 
 /* Any keys, with values of one schema. */
 static struct part *read_map(struct schema *s, const struct json *json, const char *path)
 {
-    struct part *value = read_schema(s, member(json, "additionalProperties"), path_to(s, path, "additionalProperties"));
+    struct part *value = read_schema(s, member(json, "additionalProperties"),
+                                     path_to(s, path, "additionalProperties"));
     struct part *pair, *list;
 
     if (!value)
@@ -285,7 +298,8 @@ static struct part *read_map(struct schema *s, const struct json *json, const ch
 }
 
 /* Marks properties that are required; NULL after an error. */
-static bool *read_required(struct schema *s, const struct json *json, const struct json *properties, const char *path)
+static bool *read_required(struct schema *s, const struct json *json, const struct json *properties,
+                           const char *path)
 {
     const struct json *list = member(json, "required");
     const int count = properties ? properties->count : 0;
@@ -299,8 +313,9 @@ static bool *read_required(struct schema *s, const struct json *json, const stru
     for (int i = 0; list && i < list->count; i++) {
         int k = 0;
 
-        while (k < count && (list->items[i].kind != JSON_STRING || list->items[i].bytes != properties->keys[k].bytes ||
-                             memcmp(list->items[i].text, properties->keys[k].text, list->items[i].bytes) != 0))
+        while (k < count &&
+               (list->items[i].kind != JSON_STRING || list->items[i].bytes != properties->keys[k].bytes ||
+                memcmp(list->items[i].text, properties->keys[k].text, list->items[i].bytes) != 0))
             k++;
         if (k == count) {
             schema_refuse(s, &list->items[i], path_at(s, path, i), "it names none of the properties");
@@ -314,7 +329,8 @@ static bool *read_required(struct schema *s, const struct json *json, const stru
 /* From the last property on: `more` is what may follow one that was written, `first` what may where none was. */
 static struct part *read_object(struct schema *s, const struct json *json, const char *path)
 {
-    const struct json *properties = member(json, "properties"), *others = member(json, "additionalProperties");
+    const struct json *properties = member(json, "properties"),
+                      *others = member(json, "additionalProperties");
     struct part *more = part_new(s->cx, PART_ALL), *first = more;
     const bool *required;
 
@@ -322,7 +338,8 @@ static struct part *read_object(struct schema *s, const struct json *json, const
         return schema_refuse(s, properties, path_to(s, path, "properties"), "expected an object, found %s",
                              json_kind_name(properties));
     if (properties && properties->count > MOST_PROPERTIES)
-        return schema_refuse(s, properties, path_to(s, path, "properties"), "there are more than %d", MOST_PROPERTIES);
+        return schema_refuse(s, properties, path_to(s, path, "properties"), "there are more than %d",
+                             MOST_PROPERTIES);
     required = read_required(s, json, properties, path);
     if (!required)
         return NULL;
@@ -334,8 +351,8 @@ static struct part *read_object(struct schema *s, const struct json *json, const
     if (!properties && others->kind != JSON_FALSE)
         return read_map(s, json, path);
     for (int i = properties ? properties->count - 1 : -1; i >= 0; i--) {
-        struct part *value = read_schema(s, &properties->items[i],
-                                         path_to(s, path_to(s, path, "properties"), properties->keys[i].text));
+        struct part *value = read_schema(
+            s, &properties->items[i], path_to(s, path_to(s, path, "properties"), properties->keys[i].text));
         struct part *pair, *begun;
 
         if (!value)
@@ -447,7 +464,8 @@ static struct part *read_either(struct schema *s, const struct json *json, const
     path = path_to(s, path, key);
     if (list->kind != JSON_LIST || list->count == 0)
         return schema_refuse(s, list, path, "expected a list of schemas, found %s",
-                             list->count == 0 && list->kind == JSON_LIST ? "an empty one" : json_kind_name(list));
+                             list->count == 0 && list->kind == JSON_LIST ? "an empty one"
+                                                                         : json_kind_name(list));
     for (int i = 0; i < list->count; i++) {
         struct part *part = read_schema(s, &list->items[i], path_at(s, path, i));
 
@@ -493,11 +511,13 @@ static struct part *read_reference(struct schema *s, const struct json *json, co
     path = path_to(s, path, "$ref");
     target = ref->kind == JSON_STRING ? find_target(s, ref->text) : NULL;
     if (!target)
-        return schema_refuse(s, ref, path, "it names nothing in this file: expected such as \"#/$defs/name\"");
+        return schema_refuse(s, ref, path,
+                             "it names nothing in this file: expected such as \"#/$defs/name\"");
     while (at < s->count && s->definitions[at].schema != target)
         at++;
     if (at < s->count && !s->definitions[at].part)
-        return schema_refuse(s, ref, path, "a schema that is part of itself: texts of any depth have no automaton");
+        return schema_refuse(s, ref, path,
+                             "a schema that is part of itself: texts of any depth have no automaton");
     if (at < s->count)
         return s->definitions[at].part;
     definition.schema = target;
@@ -510,7 +530,8 @@ static struct part *read_reference(struct schema *s, const struct json *json, co
 static struct part *read_keys(struct schema *s, const struct json *json, const char *path)
 {
     if (json->kind != JSON_OBJECT)
-        return schema_refuse(s, json, path, "expected a schema, which is an object, found %s", json_kind_name(json));
+        return schema_refuse(s, json, path, "expected a schema, which is an object, found %s",
+                             json_kind_name(json));
     if (member(json, "$ref"))
         return read_reference(s, json, path);
     if (member(json, "anyOf") || member(json, "oneOf"))
@@ -521,7 +542,8 @@ static struct part *read_keys(struct schema *s, const struct json *json, const c
         return read_type(s, json, path);
     if (!has_only(s, json, path, " "))
         return NULL;
-    return schema_refuse(s, json, path, "a schema says what it takes by one of type, enum, const, anyOf, oneOf and $ref");
+    return schema_refuse(s, json, path,
+                         "a schema says what it takes by one of type, enum, const, anyOf, oneOf and $ref");
 }
 
 static struct part *read_schema(struct schema *s, const struct json *json, const char *path)
@@ -536,7 +558,8 @@ static struct part *read_schema(struct schema *s, const struct json *json, const
     return part;
 }
 
-struct modc_grammar *grammar_of_schema(struct cx *cx, const char *name, struct loc loc, const struct source *source)
+struct modc_grammar *grammar_of_schema(struct cx *cx, const char *name, struct loc loc,
+                                       const struct source *source)
 {
     struct schema schema = {.cx = cx, .source = source, .root = json_read(cx, source)};
     const struct definition root = {.schema = schema.root};

@@ -148,11 +148,14 @@ static void say_why(const struct search *s, struct loc loc)
     diag_error(s->cx, loc, "the tokens of '%s' can write no text of the grammar '%s'", s->g->tokenizer->name,
                s->g->name);
     if (s->count == 0)
-        diag_hint(s->cx, "none begins one: text is what the tokens are decoded to, with the spaces between them");
+        diag_hint(s->cx,
+                  "none begins one: text is what the tokens are decoded to, with the spaces between them");
     else
-        diag_hint(s->cx, "none can finish one that goes on behind '%s': text is what the tokens are decoded to, with the "
-                         "spaces between them",
-                  text_to(s, s->reached[s->count - 1]));
+        diag_hint(
+            s->cx,
+            "none can finish one that goes on behind '%s': text is what the tokens are decoded to, with the "
+            "spaces between them",
+            text_to(s, s->reached[s->count - 1]));
 }
 
 bool grammar_open_states(struct cx *cx, struct modc_grammar *grammar, const struct tokenizer *tokenizer,

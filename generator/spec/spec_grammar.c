@@ -12,7 +12,8 @@
 /* A letter, then letters, digits and underscores: it is part of a name in C. */
 static bool check_name(struct reader *r, const struct node *key)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", digits[] = "0123456789_";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                      digits[] = "0123456789_";
     const char *at = key->value;
 
     at += strspn(at, letters);
@@ -20,20 +21,90 @@ static bool check_name(struct reader *r, const struct node *key)
         at++;
     if (at > key->value && !*at && at - key->value <= 40)
         return true;
-    diag_error(r->cx, key->loc,
-               "the name of a grammar is a letter, then letters, digits and underscores, at most 40, found '%s'",
-               key->value);
+    diag_error(
+        r->cx, key->loc,
+        "the name of a grammar is a letter, then letters, digits and underscores, at most 40, found '%s'",
+        key->value);
     return false;
 }
 
-static void read_regex(struct reader *r, struct spec_grammar *grammar, const struct node *key, const struct node *node)
+/* A character of `count` hexadecimal digits, in UTF-8. */
+static void add_code(struct text *text, const char *digits, int count)
 {
-    grammar->regex = spec_read_text(r, key, node, "a regular expression");
+    uint32_t code = 0;
+    char bytes[4];
+    int length = 1;
+
+    for (int i = 0; i < count; i++)
+        code = code * 16 + (uint32_t)(digits[i] <= '9' ? digits[i] - '0' : (digits[i] | 0x20) - 'a' + 10);
+    if (code >= 0x80)
+        length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (int i = length; i-- > 1; code >>= 6)
+        bytes[i] = (char)(0x80 | (code & 0x3f));
+    bytes[0] = (char)(length == 1 ? code : (0xf00u >> length & 0xff) | code);
+    text_add_bytes(text, bytes, (size_t)length);
+}
+
+/* What stands behind a backslash; returns how many bytes that was. */
+static size_t add_escape(struct text *text, const char *at)
+{
+    static const char letters[] = "n\nt\tr\rf\fv\vb\ba\ae\033";
+    const int digits = *at == 'x' ? 2 : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
+
+    if (digits > 0) {
+        add_code(text, at + 1, digits);
+        return 1 + (size_t)digits;
+    }
+    for (int i = 0; letters[i]; i += 2)
+        if (letters[i] == *at) {
+            text_add_bytes(text, &letters[i + 1], 1);
+            return 1;
+        }
+    text_add_bytes(text, at, 1);
+    return 1;
+}
+
+/* What YAML makes of a scalar, also in braces, of which the spec's reader has the text as it stands there, with blanks for what only
+ * other texts than expressions have. */
+static const char *exact_text(struct reader *r, const struct node *node)
+{
+    const char *at = node->loc.source->text + node->offset, *end = at + node->length;
+    const char quote = node->style == NODE_QUOTED ? at[-1] : 0;
+    struct text text = text_new(&r->cx->arena);
+
+    if (node->style == NODE_LITERAL || node->style == NODE_FOLDED) { /* without the end of its last line */
+        const size_t length = strlen(node->value);
+
+        return arena_copy(&r->cx->arena, node->value,
+                          length - (length > 0 && node->value[length - 1] == '\n'));
+    }
+    while (at < end) {
+        if (*at == '\n' || *at == '\r') {
+            while (text.length > 0 && strchr(" \t", text.data[text.length - 1]))
+                text.data[--text.length] = 0;
+            at += strspn(at, " \t\r\n");
+            text_add(&text, " ");
+        } else if (quote == '"' && *at == '\\') {
+            at += 1 + add_escape(&text, at + 1);
+        } else {
+            text_add_bytes(&text, at, 1);
+            at += quote == '\'' && *at == '\'' ? 2 : 1;
+        }
+    }
+    return text.data;
+}
+
+static void read_regex(struct reader *r, struct spec_grammar *grammar, const struct node *key,
+                       const struct node *node)
+{
     grammar->text_loc = node->loc;
-    if (!grammar->regex || node->length != strlen(grammar->regex) ||
-        memcmp(node->source->text + node->offset, grammar->regex, node->length) != 0)
+    if (!spec_read_text(r, key, node, "a regular expression"))
         return;
-    grammar->source = node->source;
+    grammar->regex = exact_text(r, node);
+    if (node->length != strlen(grammar->regex) ||
+        memcmp(node->loc.source->text + node->offset, grammar->regex, node->length) != 0)
+        return;
+    grammar->source = node->loc.source;
     grammar->offset = node->offset;
 }
 
@@ -103,7 +174,8 @@ static struct modc_grammar *make_schema(struct cx *cx, const struct spec_grammar
 static struct modc_grammar *make_regex(struct cx *cx, const struct spec_grammar *grammar)
 {
     const bool whole = grammar->source != NULL;
-    const struct grammar_text text = {.text = whole ? grammar->source->text + grammar->offset : grammar->regex,
+    const struct grammar_text text = {.text = whole ? grammar->source->text + grammar->offset
+                                                    : grammar->regex,
                                       .length = strlen(grammar->regex),
                                       .source = grammar->source,
                                       .offset = grammar->offset,
@@ -118,8 +190,8 @@ static bool check_entries(struct cx *cx, const struct spec *spec, const struct s
     for (int i = 0; i < spec->entry_count; i++) {
         if (strcmp(spec->entries[i]->name, arena_format(&cx->arena, "grammar_%s", grammar->name)) != 0)
             continue;
-        diag_error(cx, grammar->loc, "the grammar '%s' and the entry '%s' have the same name in C", grammar->name,
-                   spec->entries[i]->name);
+        diag_error(cx, grammar->loc, "the grammar '%s' and the entry '%s' have the same name in C",
+                   grammar->name, spec->entries[i]->name);
         return false;
     }
     return true;
@@ -132,7 +204,8 @@ void spec_make_grammars(struct cx *cx, struct spec *spec)
     if (!generation || generation->grammar_count == 0)
         return;
     if (!spec->tokenizer) {
-        diag_error(cx, generation->grammars[0].loc, "grammars need the texts of tokens: 'tokenizer' says which they are");
+        diag_error(cx, generation->grammars[0].loc,
+                   "grammars need the texts of tokens: 'tokenizer' says which they are");
         return;
     }
     if (spec->tokens)

@@ -10,7 +10,7 @@
 enum { PROMPT = 3, MOST = 60, ROWS = 200, TEXT = 4096 };
 
 static MODC_ALIGNED char block[SPACED_GENERATOR_BYTES > WRITTEN_GENERATOR_BYTES ? SPACED_GENERATOR_BYTES
-                                                                                 : WRITTEN_GENERATOR_BYTES];
+                                                                                : WRITTEN_GENERATOR_BYTES];
 static MODC_ALIGNED char beam_memory[1 << 20];
 static struct modc_generator gen;
 static const int64_t prompt[PROMPT] = {5, 300, 17};
@@ -58,10 +58,10 @@ static int try_tokens(void *user, const struct modc_history *history, float *sco
 
         list[history->count] = id;
         next = state_of(g, list, history->count + 1, &after);
-        if (modc_ids_have(options->eos_token_id, id) ? (g->flags[state] & MODC_GRAMMAR_ENDS) == 0
-                                                     : next == 0 || id >= g->tokenizer->vocabulary ||
-                                                           modc_token_is_special(g->tokenizer, id) ||
-                                                           (after == before && history->count > 0))
+        if (modc_ids_have(options->eos_token_id, id)
+                ? (g->flags[state] & MODC_GRAMMAR_ENDS) == 0
+                : next == 0 || id >= g->tokenizer->vocabulary || modc_token_is_special(g->tokenizer, id) ||
+                      (after == before && history->count > 0))
             scores[id] = -INFINITY;
     }
     return 0;
@@ -76,7 +76,8 @@ static void write_rows(struct modc_generation_options *options, int rows)
 
     options->max_new_tokens = MOST;
     options->num_return_sequences = rows;
-    CHECK_OK(modc_generator_write(&gen, &prompts, options, &out, NULL, NULL, beam_memory, sizeof beam_memory));
+    CHECK_OK(
+        modc_generator_write(&gen, &prompts, options, &out, NULL, NULL, beam_memory, sizeof beam_memory));
 }
 
 static int check_rows(const struct modc_grammar *g, int rows)
@@ -179,19 +180,19 @@ static void test_model(void)
 }
 
 /* Of random weights, which both models have room for. */
-#define RUN(name, NAME)                                                                                              \
-    do {                                                                                                             \
-        static MODC_ALIGNED char params_block[NAME##_PARAM_BYTES], packed[NAME##_PACKED_BYTES];                     \
-        static MODC_ALIGNED char workspace[NAME##_WORKSPACE_BYTES];                                                 \
-        static struct name##_params params;                                                                          \
-        static struct name net;                                                                                      \
-                                                                                                                     \
-        CHECK_OK(name##_bind(&params, params_block, sizeof params_block));                                           \
-        CHECK_OK(name##_reset(&params, 3));                                                                          \
-        CHECK_OK(name##_pack(&params, packed, sizeof packed));                                                       \
-        CHECK_OK(name##_init(&net, &params, workspace, sizeof workspace));                                           \
-        CHECK_OK(name##_generator_init(&gen, &net, block, sizeof block));                                            \
-        test_model();                                                                                                \
+#define RUN(name, NAME)                                                                                      \
+    do {                                                                                                     \
+        static MODC_ALIGNED char params_block[NAME##_PARAM_BYTES], packed[NAME##_PACKED_BYTES];              \
+        static MODC_ALIGNED char workspace[NAME##_WORKSPACE_BYTES];                                          \
+        static struct name##_params params;                                                                  \
+        static struct name net;                                                                              \
+                                                                                                             \
+        CHECK_OK(name##_bind(&params, params_block, sizeof params_block));                                   \
+        CHECK_OK(name##_reset(&params, 3));                                                                  \
+        CHECK_OK(name##_pack(&params, packed, sizeof packed));                                               \
+        CHECK_OK(name##_init(&net, &params, workspace, sizeof workspace));                                   \
+        CHECK_OK(name##_generator_init(&gen, &net, block, sizeof block));                                    \
+        test_model();                                                                                        \
     } while (0)
 
 int main(void)

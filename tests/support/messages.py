@@ -39,6 +39,8 @@ SAYS = {
     "chat_refuse": (2, "error: {}$"),
     "fail_at": (2, "error: {}$"),               # chat_lower.c
     "chat_wrong_kind": (2, "error: expected {}, found .*$"),
+    "schema_refuse": (3, "error: .*: {}$"),
+    "pattern_fail": (2, "error: {}: '.*'$"),  # grammar_regex.c
     "regex_fail": (2, "error: .*: {}: '.*'$"),  # tokenizer_regex.c
 }
 

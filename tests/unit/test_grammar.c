@@ -30,14 +30,16 @@ static const struct tokenizer *read_tokenizer(struct cx *cx, const char *name)
     return tokenizer_sorted(cx, tokenizer);
 }
 
-static struct modc_grammar *make(struct cx *cx, const struct tokenizer *tokenizer, bool schema, const char *text)
+static struct modc_grammar *make(struct cx *cx, const struct tokenizer *tokenizer, bool schema,
+                                 const char *text)
 {
     const struct grammar_text pattern = {.text = text, .length = strlen(text)};
     struct source *source = ARENA_NEW(&cx->arena, struct source);
     struct modc_grammar *grammar;
 
     *source = (struct source){.name = "test", .text = text, .length = strlen(text)};
-    grammar = schema ? grammar_of_schema(cx, "x", (struct loc){0}, source) : grammar_of_regex(cx, "x", &pattern);
+    grammar = schema ? grammar_of_schema(cx, "x", (struct loc){0}, source)
+                     : grammar_of_regex(cx, "x", &pattern);
     if (grammar && !grammar_open_states(cx, grammar, tokenizer, (struct loc){0}))
         grammar = NULL;
     diag_print(cx, stderr, DIAG_PLAIN);
@@ -59,7 +61,8 @@ static int state_of_ids(const struct modc_grammar *g, const int64_t *ids, int co
 {
     char text[TEXT];
 
-    assert_int_equal(modc_decode(g->tokenizer, ids, count, MODC_RAW_BYTES, text, sizeof text, bytes), MODC_OK);
+    assert_int_equal(modc_decode(g->tokenizer, ids, count, MODC_RAW_BYTES, text, sizeof text, bytes),
+                     MODC_OK);
     return state_of(g, text, *bytes);
 }
 
@@ -107,15 +110,18 @@ static float random_score(void)
 }
 
 /* One text; `checked`: each mask is. Returns whether it ended by itself. */
-static bool write_text(const struct modc_grammar *g, struct modc_generation_options *o, uint64_t number, bool checked)
+static bool write_text(const struct modc_grammar *g, struct modc_generation_options *o, uint64_t number,
+                       bool checked)
 {
-    const int vocabulary = g->tokenizer->vocabulary + 3; /* a model may have more rows than there are tokens */
+    const int vocabulary = g->tokenizer->vocabulary +
+                           3; /* a model may have more rows than there are tokens */
     const int64_t eos = o->eos_token_id.ids[0];
     static float scores[MOST_VOCABULARY];
     static uint64_t scratch[MOST_VOCABULARY];
     int64_t ids[MOST_TOKENS + 1], prompt = 5;
     struct modc_row row = {scores, vocabulary, scratch};
-    struct modc_history history = {.prompt = &prompt, .prompt_count = 1, .ids = ids, .grammar = MODC_GRAMMAR_BEGIN};
+    struct modc_history history = {
+        .prompt = &prompt, .prompt_count = 1, .ids = ids, .grammar = MODC_GRAMMAR_BEGIN};
     size_t bytes;
     int state;
 
@@ -142,9 +148,9 @@ static bool write_text(const struct modc_grammar *g, struct modc_generation_opti
     return history.count < MOST_TOKENS;
 }
 
-#define PERSON                                                                                                        \
-    "{\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 9}, \"age\": "         \
-    "{\"type\": \"integer\"}, \"of\": {\"anyOf\": [{\"type\": \"null\"}, {\"type\": \"array\", \"items\": "          \
+#define PERSON                                                                                               \
+    "{\"type\": \"object\", \"properties\": {\"name\": {\"type\": \"string\", \"maxLength\": 9}, \"age\": "  \
+    "{\"type\": \"integer\"}, \"of\": {\"anyOf\": [{\"type\": \"null\"}, {\"type\": \"array\", \"items\": "  \
     "{\"enum\": [\"the\", \"model\", 1.5]}, \"maxItems\": 4}]}}, \"required\": [\"name\"]}"
 
 static const struct {
@@ -191,8 +197,8 @@ static void check_tokenizer(const char *name, uint64_t spelt)
 
 static void test_tokenizers(void **state)
 {
-    static const char *const names[] = {"gpt2",   "llama2", "llama3",  "qwen2", "o200k",  "mistral",
-                                        "gemma", "roberta", "unigram", "narrow"};
+    static const char *const names[] = {"gpt2",    "llama2", "llama3",  "qwen2",   "o200k",
+                                        "mistral", "gemma",  "roberta", "unigram", "narrow"};
 
     (void)state;
     for (int i = 0; i < COUNT(names); i++)

@@ -27,8 +27,8 @@ static void print_numbers(struct text *out, const uint8_t *bytes, const uint16_t
 
         if (column + 1 + width > COLUMNS)
             column = 0;
-        text_printf(out, "%s%d,", column == 0 ? i > 0 ? "\n    " : "    " : " ", number);
-        column = column == 0 ? 4 + width : column + 1 + width;
+        text_printf(out, "%s%d,", column == 0 ? i > 0 ? "\n        " : "        " : " ", number);
+        column = column == 0 ? 8 + width : column + 1 + width;
     }
     text_add(out, "\n");
 }
@@ -38,20 +38,17 @@ static void print_grammar(struct text *out, const char *m, const struct modc_gra
     text_printf(
         out,
         "\n/* The grammar '%s': classes of bytes; of each state, where these lead, and flags: 1, a text ends; 2, "
-        "tokens can finish one. */\nstatic const uint8_t grammar_classes_%s[256] = {\n",
-        g->name, g->name);
+        "tokens can finish one. */\nconst struct modc_grammar %s_grammar_%s = {\n    .name = \"%s\",\n"
+        "    .tokenizer = &%s_tokenizer,\n    .states = %d,\n    .classes = %d,\n"
+        "    .class_of = (const uint8_t[256]){\n",
+        g->name, m, g->name, g->name, m, g->states, g->classes);
     print_numbers(out, g->class_of, NULL, 256);
-    text_printf(out, "};\nstatic const uint16_t grammar_next_%s[%d] = {\n", g->name, g->states * g->classes);
+    text_printf(out, "    },\n    .next = (const uint16_t[%d]){\n", g->states * g->classes);
     for (int i = 0; i < g->states; i++)
         print_numbers(out, NULL, g->next + i * g->classes, g->classes);
-    text_printf(out, "};\nstatic const uint8_t grammar_flags_%s[%d] = {\n", g->name, g->states);
+    text_printf(out, "    },\n    .flags = (const uint8_t[%d]){\n", g->states);
     print_numbers(out, g->flags, NULL, g->states);
-    text_printf(
-        out,
-        "};\nconst struct modc_grammar %s_grammar_%s = {\n    .name = \"%s\",\n    .tokenizer = &%s_tokenizer,\n"
-        "    .states = %d,\n    .classes = %d,\n    .class_of = grammar_classes_%s,\n    .next = grammar_next_%s,\n"
-        "    .flags = grammar_flags_%s,\n};\n",
-        m, g->name, g->name, m, g->states, g->classes, g->name, g->name, g->name);
+    text_add(out, "    },\n};\n");
 }
 
 void emit_grammar_source(struct text *out, const char *m, const struct generation *generation)

@@ -2,6 +2,7 @@
  * stand behind a comma and a colon. Properties come in the order of the schema, no others than those that it names. */
 #include "grammar/grammar_parts.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -99,8 +100,8 @@ static bool read_whole(struct schema *s, const struct json *json, const char *pa
     *value = otherwise;
     if (!found)
         return true;
-    if (found->kind != JSON_NUMBER || found->number != (double)(int64_t)found->number || found->number < 0 ||
-        found->number > MOST_ITEMS) {
+    if (found->kind != JSON_NUMBER || found->number < 0 || found->number > MOST_ITEMS ||
+        found->number != floor(found->number)) {
         schema_refuse(s, found, path_to(s, path, key), "expected a whole number from 0 to %d", MOST_ITEMS);
         return false;
     }
@@ -171,7 +172,7 @@ static bool is_type(const struct json *json, const char *type)
         return strcmp(type, "boolean") == 0;
     case JSON_NUMBER:
         return strcmp(type, "number") == 0 ||
-               (strcmp(type, "integer") == 0 && json->number == (double)(int64_t)json->number);
+               (strcmp(type, "integer") == 0 && json->number == floor(json->number));
     case JSON_STRING:
         return strcmp(type, "string") == 0;
     case JSON_LIST:

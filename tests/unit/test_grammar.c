@@ -208,9 +208,37 @@ static void test_tokenizers(void **state)
     check_tokenizer("cased", 0x3f);
 }
 
+/* No more states than a text needs, also on the way: many counts would not fit else. */
+static void test_states(void **state)
+{
+    static const struct {
+        bool schema;
+        const char *text;
+        int states; /* with that of no text */
+    } rows[] = {
+        {false, "", 2},
+        {false, "a", 3},
+        {false, "(ab|cb|db)*", 3},
+        {false, "(a|b)*abb", 5},
+        {false, "[a-z]{1,1000}", 1002},
+        {false, "[a-z]{0,20000}", 20002},
+        {false, "(a?){300}", 302},
+        {false, ".", 10},
+        {true, "{\"type\": \"boolean\"}", 9},
+        {true, "{\"type\": \"string\", \"maxLength\": 3000}", 27004},
+    };
+    struct cx cx = {.options = &options};
+    const struct tokenizer *tokenizer = read_tokenizer(&cx, "gpt2");
+
+    (void)state;
+    for (int i = 0; i < COUNT(rows); i++)
+        assert_int_equal(make(&cx, tokenizer, rows[i].schema, rows[i].text)->states, rows[i].states);
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tokenizers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_states), cmocka_unit_test(test_tokenizers)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,10 @@ def draw_inputs(path, text):
 
 
 def unknown_classes(text):
-    """Those of torch.nn that the installed one does not have yet."""
+    """Those of torch.nn, and functions, that the installed one does not have yet."""
     own = re.findall(r"^  ([A-Z]\w*)[(:]", text, re.MULTILINE)
-    return sorted({name for name in re.findall(r"\b[A-Z]\w*(?=\()", text) if name not in own and not hasattr(torch.nn, name)})
+    newer = [name for name in ("rms_norm",) if f"{name}(" in text and not hasattr(torch.nn.functional, name)]
+    return newer + sorted({name for name in re.findall(r"\b[A-Z]\w*(?=\()", text) if name not in own and not hasattr(torch.nn, name)})
 
 
 def check(modc, path, folder, train):

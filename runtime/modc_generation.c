@@ -257,6 +257,10 @@ enum modc_status modc_check_options(const struct modc_generator *gen,
             return refuse("stop has a text of more than 128 bytes", message, room);
     if (options->top_logprobs > MODC_MAX_TOP)
         return refuse("top_logprobs is over 20", message, room);
+    if (options->num_beams > 1 && options->stop_count > 0)
+        return refuse("stop has texts, which beams do not look for: num_beams has to be 1", message, room);
+    if (options->num_beams > 1 && options->max_time > 0)
+        return refuse("max_time is set, which beams do not look at: num_beams has to be 1", message, room);
     if (options->max_time > 0 && gen->clock == NULL)
         return refuse("max_time is set, and the generator has no clock", message, room);
     if (options->grammar != NULL && modc_generation_eos(options).count == 0)

@@ -102,8 +102,10 @@ bool modc_job_launch(struct modc_generator *gen, struct modc_job *job, bool busy
                 return false;
             job->lent = true;
         }
-        if (*status == MODC_OK)
+        if (*status == MODC_OK) {
+            gen->sequences[*sequence].options = *job->options; /* by which it begins to write */
             *status = modc_generator_extend(gen, *sequence, job->ids + count - 1, 1);
+        }
         if (*status == MODC_OK && last)
             job->prefix = -1;
     }
@@ -227,7 +229,7 @@ static enum modc_status write_samples(struct writing *w)
     start_job(w, 0);
     status = launch_all(w);
     while (status == MODC_OK && (w->running > 0 || w->prompt < prompt_count(w->prompts))) {
-        status = modc_advance(w->gen);
+        status = modc_generator_active(w->gen) > 0 ? modc_advance(w->gen) : MODC_FULL;
         for (int i = 0; status == MODC_OK && i < w->gen->table->sequences; i++) {
             struct modc_event event;
 

@@ -286,8 +286,9 @@ enum { MODC_MAX_BEAMS = 64 };
 /* Continues all prompts, as many at a time as there are sequences, others as these end; draws of a row depend on the seed and on its
  * number. What several responses have in common is computed once. Sequences that are there stay; where one of them is active, that is
  * MODC_BUSY. Beams: one prompt after the other, num_beams sequences; memory of MODC_BEAMS_BYTES or more (modc_beams.h); their
- * log_probs are computed by another reading. MODC_SIZE: room for a response is missing, or sequences for beams; MODC_FULL: none is
- * free. A row of which no token could be picked ends with MODC_FINISH_FAULT. */
+ * log_probs are computed by another reading. MODC_SIZE: room for a response, which ends where the context does, is missing, or
+ * sequences for beams; MODC_FULL: of the cache, or all sequences are held. A row of which no token could be picked ends with
+ * MODC_FINISH_FAULT. */
 enum modc_status modc_generator_write(struct modc_generator *gen, const struct modc_prompts *prompts,
                                       const struct modc_generation_options *options,
                                       struct modc_responses *out, modc_listener *stream, void *user,

@@ -32,6 +32,14 @@ static const int64_t *prompt_of(const struct modc_generator *gen, const struct m
     return prompts->ids + from;
 }
 
+/* Tokens that a prompt and a response have at most. */
+static int most_of(const struct modc_generator *gen, const struct modc_generation_options *options, int count)
+{
+    const int most = modc_generation_length(options, count);
+
+    return most < gen->table->context ? most : gen->table->context;
+}
+
 static int prompt_count(const struct modc_prompts *prompts)
 {
     return prompts->offsets != NULL || prompts->source_offsets != NULL ? prompts->count : 1;
@@ -229,6 +237,7 @@ static enum modc_status write_samples(struct writing *w)
     start_job(w, 0);
     status = launch_all(w);
     while (status == MODC_OK && (w->running > 0 || w->prompt < prompt_count(w->prompts))) {
+        /* nobody works, and there is something to do: sequences that are held by others */
         status = modc_generator_active(w->gen) > 0 ? modc_advance(w->gen) : MODC_FULL;
         for (int i = 0; status == MODC_OK && i < w->gen->table->sequences; i++) {
             struct modc_event event;
@@ -344,7 +353,6 @@ static enum modc_status search_beams(struct search *search, const struct modc_pr
                                      void *memory, size_t bytes)
 {
     struct modc_generator *gen = search->gen;
-    const int most = modc_generation_length(options, count), context = gen->table->context;
     struct modc_history history = {.prompt = ids, .prompt_count = count};
     enum modc_status status = modc_generator_begin(gen, ids, count, options, number, &search->sequences[0]);
     struct modc_sequence *s;
@@ -360,7 +368,7 @@ static enum modc_status search_beams(struct search *search, const struct modc_pr
     history.encoder_count = s->source_count;
     for (int i = 1; i < MODC_MAX_BEAMS; i++)
         search->sequences[i] = -1;
-    status = modc_beams_begin(&search->beams, options, &history, most < context ? most : context,
+    status = modc_beams_begin(&search->beams, options, &history, most_of(gen, options, count),
                               gen->table->vocabulary, number, memory, bytes);
     while (status == MODC_OK && s->done < s->length)
         status = call_beams(search, 1);
@@ -490,7 +498,7 @@ enum modc_status modc_write_from(struct modc_generator *gen, uint64_t number,
         int count;
 
         prompt_of(gen, prompts, i, &count);
-        if (count < 1 || modc_generation_length(options, count) - count > out->room)
+        if (count < 1 || most_of(gen, options, count) - count > out->room)
             return MODC_SIZE;
     }
     if (options->num_beams == 1)

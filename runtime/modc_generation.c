@@ -842,16 +842,22 @@ enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_eve
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
+/* A call of this sequence alone. */
+static enum modc_status read_piece(struct modc_generator *gen, int sequence)
+{
+    struct modc_batch batch = {0, 0};
+
+    modc_add_piece(gen, &batch, sequence);
+    return gen->sequences[sequence].piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;
+}
+
 enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence)
 {
     struct modc_sequence *s = &gen->sequences[sequence];
 
     while (s->done < s->length) {
-        struct modc_batch batch = {0, 0};
-        enum modc_status status;
+        const enum modc_status status = read_piece(gen, sequence);
 
-        modc_add_piece(gen, &batch, sequence);
-        status = s->piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;
         if (status != MODC_OK)
             return status;
         score_given(gen, sequence);
@@ -877,6 +883,38 @@ enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t 
     status = modc_score_sequence(gen, sequence);
     if (status == MODC_OK)
         memcpy(log_probs, log_probs_of(gen, sequence), (size_t)count * sizeof *log_probs);
+    modc_generator_end(gen, sequence);
+    return status;
+}
+
+enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t *ids, int count,
+                                       float *logits)
+{
+    struct modc_generation_options options;
+    struct modc_sequence *s;
+    enum modc_status status;
+    int sequence;
+
+    if (gen == NULL || gen->table == NULL || logits == NULL)
+        return MODC_POINTER;
+    modc_generation_defaults(&options);
+    options.logprobs = MODC_LOGPROBS_PROMPT;
+    status = modc_generator_begin(gen, ids, count, &options, 0, &sequence);
+    if (status != MODC_OK)
+        return status;
+    s = &gen->sequences[sequence];
+    memset(logits, 0, (size_t)gen->table->vocabulary * sizeof *logits);
+    while (status == MODC_OK && s->done < s->length) {
+        status = read_piece(gen, sequence);
+        for (int i = 0; status == MODC_OK && i < s->piece.logits; i++) {
+            const int next = s->done + s->piece.count - s->piece.logits + i + 1;
+
+            if (next < count)
+                memcpy(logits + (size_t)next * (size_t)gen->table->vocabulary,
+                       scores_of(gen, s->piece.first + i), (size_t)gen->table->vocabulary * sizeof *logits);
+        }
+        s->done += s->piece.count;
+    }
     modc_generator_end(gen, sequence);
     return status;
 }

@@ -253,6 +253,10 @@ const float *modc_generator_log_probs(const struct modc_generator *gen, int sequ
 enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t *ids, int count,
                                       float *log_probs);
 
+/* The logits themselves: (count, vocabulary), row i of what stands behind the ids before it; row 0 is 0. */
+enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t *ids, int count,
+                                       float *logits);
+
 /* ---- batches ---------------------------------------------------------------------------------------------------- */
 
 /* Prompts: row i has ids[offsets[i]] to ids[offsets[i + 1]], or (offsets NULL) there is one of `count` ids. */

@@ -298,21 +298,24 @@ void print_pack_functions(struct emit *e, struct text *out)
     }
 }
 
-/* Where the packed struct holds an entry of this tensor: "" or "blocks[3]." */
-static const char *entry_inside(struct emit *e, const struct pack_group *group, const struct packed *entry,
-                                const struct module_tensor *tensor)
+/* Where the packed struct of an instance of the group holds an entry of this tensor: "" or "blocks[3].". */
+static const char *entry_inside(struct emit *e, const struct pack_group *group, const struct module *instance,
+                                const struct packed *entry, const struct module_tensor *tensor)
 {
     for (int i = 0; i < group->entry_count; i++)
         if (group->entries[i] == entry)
             return "";
     for (int i = 0; i < group->child_count; i++) {
         const struct pack_child *child = &group->children[i];
+        const struct module *first = child->first;
+        const char *path = moved_path(e->cx, group, instance, first->parent,
+                                      child->count > 0 ? first->parent->path : first->path);
 
-        for (const struct module *module = tensor->owner; module; module = module->parent)
-            if (child->count > 0 ? module->parent == child->first->parent : module == child->first)
+        for (const struct module *module = tensor->owner; module && module->parent; module = module->parent)
+            if (strcmp(child->count > 0 ? module->parent->path : module->path, path) == 0)
                 return arena_format(&e->cx->arena, child->count > 0 ? "%s[%s].%s" : "%s.%.0s%s",
                                     child->member, module->name,
-                                    entry_inside(e, child->group, entry, tensor));
+                                    entry_inside(e, child->group, module, entry, tensor));
     }
     return "";
 }
@@ -334,7 +337,8 @@ bool print_unpack(struct emit *e, struct text *out)
             if (e->tree->keys[tied]->first == tensor)
                 text_printf(&cases, "    case %d: /* %s */\n", tied, e->tree->keys[tied]->path);
         text_printf(&cases, "%s        return MODC_OK;\n",
-                    kernel_unpack(e->cx, e->plan, entry, entry_inside(e, e->plan->groups[0], entry, tensor)));
+                    kernel_unpack(e->cx, e->plan, entry,
+                                  entry_inside(e, e->plan->groups[0], e->tree->root, entry, tensor)));
     }
     if (cases.length > 0)
         text_printf(

@@ -156,9 +156,8 @@ static int find_key(const struct embedding *e, const char *path)
     return -1;
 }
 
-/* `module`, a part of one instance of the group's class, in another instance. */
-static const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
-                              const struct module *owner, const char *path)
+const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
+                       const struct module *owner, const char *path)
 {
     const struct module *own = owner;
     const char *rest;

@@ -94,16 +94,16 @@ static int run_all(struct run *run)
     if (status == EXIT_OK)
         status = modc_driver_start_threads(run);
     if (status == EXIT_OK && writes)
-        return run->options.chat ? modc_driver_chat(run) : modc_driver_generate(run);
-    if (status == EXIT_OK)
+        status = run->options.chat ? modc_driver_chat(run) : modc_driver_generate(run);
+    if (status == EXIT_OK && !writes)
         status = modc_driver_call(run);
-    if (status == EXIT_OK)
+    if (status == EXIT_OK && !writes)
         modc_driver_gather_results(run);
-    if (status == EXIT_OK && run->options.outputs != NULL)
+    if (status == EXIT_OK && !writes && run->options.outputs != NULL)
         status = modc_driver_write_outputs(run);
     if (status == EXIT_OK && run->options.state != NULL)
         status = modc_driver_write_state(run);
-    if (status != EXIT_OK)
+    if (status != EXIT_OK || writes)
         return status;
 
     int differ = run->options.expect != NULL ? modc_driver_check_expected(run) : EXIT_OK;

@@ -910,9 +910,10 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
         cmake_path(GET page PARENT_PATH folder)
         cmake_path(GET folder FILENAME name)
         file(GLOB cxx ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+        file(STRINGS ${PROJECT_SOURCE_DIR}/${page} board REGEX "^qemu-system-arm")
         if(NOT MODC_PYTHON OR ((cxx OR name MATCHES "^cuda") AND NOT MODC_CXX) OR
            (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/meson.build AND NOT MODC_MESON) OR
-           (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/start.c AND NOT (MODC_ARM AND MODC_QEMU_BOARD)))
+           (board AND NOT (MODC_ARM AND MODC_QEMU_BOARD)))
             continue()
         endif()
         list(POP_FRONT generators generator) # each in turn

@@ -33,6 +33,12 @@ void board_print(const char *text)
         print_byte(*text);
 }
 
+void board_print_bytes(const char *text, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        print_byte(text[i]);
+}
+
 static void print_digits(uint32_t number, int least)
 {
     char digits[10];

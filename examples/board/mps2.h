@@ -6,6 +6,7 @@
 
 void board_open(void);
 void board_print(const char *text);
+void board_print_bytes(const char *text, int bytes);
 void board_print_number(const char *before, uint32_t number, const char *behind);
 
 /* In digits behind the point. */

@@ -74,15 +74,19 @@ static const char *value_text(struct reader *r, const struct spec_option *option
         return value->kind == EV_INT ? arena_format(arena, "%lld", (long long)number) : text.data;
     }
     for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++) {
-        if (!ev_get_number(&value->items[i], &number) || value->items[i].kind != EV_INT)
+        if (!ev_get_number(&value->items[i], &number))
             break;
-        text_printf(&text, "%s%lld", i ? ", " : "", (long long)number);
+        text_add(&text, i ? ", " : "");
+        if (value->items[i].kind == EV_INT)
+            text_printf(&text, "%lld", (long long)number);
+        else
+            text_double(&text, number);
         if (i + 1 == value->count)
             return text.data;
     }
     if (value->kind != EV_BAD)
         diag_error(r->cx, option->value->loc,
-                   "an option is a number, true or false, a text or a list of ids, found %s",
+                   "an option is a number, true or false, a text or a list of numbers, found %s",
                    ev_text(&r->eval, value));
     r->fine = false;
     return NULL;
@@ -122,6 +126,8 @@ static void read_defaults(struct reader *r, struct generation *generation)
     char message[200];
 
     modc_generation_defaults(&options);
+    options.eos_token_id = (struct modc_ids){generation->eos, generation->eos_count};
+    options.pad_token_id = generation->pad;
     for (int i = 0; i < spec->default_count; i++) {
         const struct spec_option *option = &spec->defaults[i];
         struct generation_default own = {.name = option->name};

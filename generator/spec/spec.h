@@ -206,7 +206,7 @@ struct spec_generation {
     struct expr *eos, *pad;                  /* NULL: the tokenizer's, or none */
     struct expr *start; /* the id that stands in front of what a decoder writes; NULL: pad */
     bool invariant;
-    const char *cache; /* dtype in which keys and values are kept; NULL: the model's */
+    const char *cache;   /* dtype in which keys and values are kept; NULL: the model's */
     const char *encoder; /* the entry that reads a source; NULL: none */
     struct loc encoder_loc;
     struct spec_option *defaults;

@@ -4,10 +4,10 @@ import json
 
 from modc._errors import CallError, Error
 
-BINDING = 4
+BINDING = 5
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
- MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY) = range(21)
+ MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY, GPU, FULL) = range(23)
 DTYPE_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 PARAMETER, PERSISTENT, OPTIONAL, FROZEN = 1, 2, 4, 8  # flags of keys
 FORWARD_PRE, FORWARD, BACKWARD_PRE, BACKWARD = range(4)
@@ -53,6 +53,39 @@ class Frame(ctypes.Structure):
                 ("entry", ctypes.c_int), ("absent", ctypes.c_int)]
 
 
+class Event(ctypes.Structure):
+    """What a step tells of a sequence."""
+    _fields_ = [("sequence", ctypes.c_int), ("token", ctypes.c_int64), ("log_prob", ctypes.c_float), ("text", ctypes.c_void_p),
+                ("bytes", ctypes.c_int), ("finish", ctypes.c_int), ("status", ctypes.c_int), ("top", ctypes.c_void_p),
+                ("top_count", ctypes.c_int)]
+
+
+class Prompts(ctypes.Structure):
+    _fields_ = [("ids", ctypes.c_void_p), ("offsets", ctypes.c_void_p), ("count", ctypes.c_int),
+                ("sources", ctypes.c_void_p), ("source_offsets", ctypes.c_void_p), ("source_count", ctypes.c_int)]
+
+
+class Responses(ctypes.Structure):
+    _fields_ = [("ids", ctypes.c_void_p), ("log_probs", ctypes.c_void_p), ("lengths", ctypes.c_void_p),
+                ("finishes", ctypes.c_void_p), ("scores", ctypes.c_void_p), ("room", ctypes.c_int), ("pad", ctypes.c_int64)]
+
+
+class Words(ctypes.Structure):
+    """struct modc_text."""
+    _fields_ = [("data", ctypes.c_char_p), ("bytes", ctypes.c_size_t)]
+
+
+class Turn(ctypes.Structure):
+    _fields_ = [("role", Words), ("content", Words), ("name", Words), ("reasoning_content", Words)]
+
+
+class Chat(ctypes.Structure):
+    _fields_ = [("add_generation_prompt", ctypes.c_bool), ("continue_final_message", ctypes.c_bool), ("workspace", ctypes.c_void_p),
+                ("workspace_bytes", ctypes.c_size_t), ("spans", ctypes.c_void_p), ("span_room", ctypes.c_int),
+                ("span_count", ctypes.c_int), ("workspace_needed", ctypes.c_size_t), ("refusal", Words)]
+
+
+ListenerFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(Event))
 LambdaFunction = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int, ctypes.c_void_p)
 HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
 
@@ -88,6 +121,29 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_initial_lr": (_D, _P, _I),
     "modc_binding_schedule_step": (_I, _P, _D),
     "modc_binding_schedule_lambda": (None, _P, _P),
+    "modc_binding_generator_create": (_I, _P, _P),
+    "modc_binding_generator_destroy": (None, _P),
+    "modc_binding_generator_message": (_T, _P),
+    "modc_binding_options_create": (_I, _P),
+    "modc_binding_options_set": (_I, _P, _T, _T, _P, _S),
+    "modc_binding_options_destroy": (None, _P),
+    "modc_binding_options_about": (None, _P, _P),
+    "modc_binding_write": (_I, _P, _P, _P, _P, ListenerFunction, _P),
+    "modc_binding_score": (_I, _P, _P, _I, _P, _I, _P),
+    "modc_binding_encode": (_I, _T, _S, ctypes.c_uint, _P, _P, _I, _P),
+    "modc_binding_chat": (_I, _P, _I, _P, _P, _S, _P, _P, _S),
+    "modc_binding_decode": (_I, _P, _I, ctypes.c_uint, _P, _S, _P),
+    "modc_generation_check": (_I, _P, _I, _P, _S),
+    "modc_generation_length": (_I, _P, _I),
+    "modc_generator_logits": (_I, _P, _P, _I, _P),
+    "modc_generator_begin": (_I, _P, _P, _I, _P, _U, _P),
+    "modc_generator_encode": (_I, _P, _I, _P, _I),
+    "modc_generator_step": (_I, _P, _P, _I, _P),
+    "modc_generator_active": (_I, _P),
+    "modc_generator_extend": (_I, _P, _I, _P, _I),
+    "modc_generator_fork": (_I, _P, _I, _U, _P),
+    "modc_generator_ids": (_P, _P, _I, _P, _P),
+    "modc_generator_end": (_I, _P, _I),
     "modc_optimizer_update": (_I, _P),
     "modc_optimizer_get": (_I, _P, _I, _T, _P),
     "modc_optimizer_set": (_I, _P, _I, _T, _D),
@@ -140,6 +196,10 @@ class Library:
         if [self.about[f"{name}_bytes"] for name in ("hook", "tensor", "extern")] != [
                 ctypes.sizeof(kind) for kind in (HookCall, Tensor, ExternCall)]:
             raise Error(f"{path} was compiled with other limits than modc.h has")
+        said = self.about.get("generation")
+        if said and [said[f"{name}_bytes"] for name in ("event", "prompts", "responses", "turn", "chat")] != [
+                ctypes.sizeof(kind) for kind in (Event, Prompts, Responses, Turn, Chat)]:
+            raise Error(f"{path} was compiled with another modc_generation.h")
 
     def holding_lock(self, name, result):
         """A function that is called without giving the interpreter's lock away."""

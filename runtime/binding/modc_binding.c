@@ -214,6 +214,25 @@ static void say_optimizer(struct text *text)
     say(text, "]}");
 }
 
+static void say_generation(struct text *text, const struct modc_generation *generation)
+{
+    const struct modc_tokenizer *tokenizer = generation->tokenizer;
+
+    say(text, ",\"generation\":{\"vocabulary\":%d,\"context\":%d,\"sequences\":%d,\"encoder\":%s",
+        generation->vocabulary, generation->context, generation->sequences,
+        generation->encoder >= 0 ? "true" : "false");
+    say(text, ",\"source\":%d,\"start\":%lld,\"pad\":%lld,\"eos\":[", generation->source,
+        (long long)generation->start, (long long)generation->pad);
+    for (int i = 0; i < generation->eos.count; i++)
+        say(text, "%s%lld", i > 0 ? "," : "", (long long)generation->eos.ids[i]);
+    say(text, "],\"tokenizer\":%s,\"template\":%s", tokenizer != NULL ? "true" : "false",
+        tokenizer != NULL && generation->chat != NULL ? "true" : "false");
+    say(text,
+        ",\"event_bytes\":%d,\"prompts_bytes\":%d,\"responses_bytes\":%d,\"turn_bytes\":%d,\"chat_bytes\":%d}",
+        (int)sizeof(struct modc_event), (int)sizeof(struct modc_prompts), (int)sizeof(struct modc_responses),
+        (int)sizeof(struct modc_turn), (int)sizeof(struct modc_chat));
+}
+
 size_t modc_binding_describe(char *out, size_t capacity)
 {
     const struct modc_model *model = &MODC_MODEL;
@@ -253,6 +272,8 @@ size_t modc_binding_describe(char *out, size_t capacity)
     say_entries(&text, model);
     if (table != NULL)
         say_optimizer(&text);
+    if (model->generation != NULL)
+        say_generation(&text, model->generation);
     say(&text, "}");
     return end(&text);
 }

@@ -8,13 +8,14 @@
 #define MODC_BINDING_H
 
 #include "modc.h"
+#include "modc_generation.h"
 #include "modc_optim.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MODC_BINDING 4 /* counts changes of this file; the first function may be asked before all others */
+#define MODC_BINDING 5 /* counts changes of this file; the first function may be asked before all others */
 int modc_binding_version(void);
 
 const struct modc_model *modc_binding_model(void);
@@ -91,6 +92,41 @@ double modc_binding_initial_lr(const struct modc_optimizer *optimizer, int group
 enum modc_status modc_binding_schedule_step(struct modc_optimizer *optimizer, double metric);
 /* For LambdaLR and MultiplicativeLR: the schedule is at its start with this function. NULL: 1. */
 void modc_binding_schedule_lambda(struct modc_optimizer *optimizer, modc_lr_lambda *lambda);
+
+/* ---- generation: of models with `generation:`, else MODC_UNSUPPORTED. Sequences, steps and batches are functions of modc_generation.h,
+ * options those of modc_sampling.h ---- */
+
+/* A generator over a context, which is the generator's from now on, and outlives it. It has this machine's clock, for max_time. */
+enum modc_status modc_binding_generator_create(struct modc_context *net, struct modc_generator **gen);
+void modc_binding_generator_destroy(struct modc_generator *gen);
+/* What was wrong with options, of the last call. */
+const char *modc_binding_generator_message(const struct modc_generator *gen);
+
+/* Options in memory of their own, at first those of the model's `defaults:`. Texts and lists of values are copied. The message is
+ * modc_generation_set's. */
+enum modc_status modc_binding_options_create(struct modc_generation_options **options);
+enum modc_status modc_binding_options_set(struct modc_generation_options *options, const char *name,
+                                          const char *value, char *message, size_t room);
+void modc_binding_options_destroy(struct modc_generation_options *options);
+/* num_return_sequences, num_beams, skip_special_tokens, include_stop_str_in_output, pad_token_id, the first eos_token_id (-1: none). */
+void modc_binding_options_about(const struct modc_generation_options *options, int64_t about[6]);
+
+/* modc_generator_write, with memory for beams; prompts have offsets. */
+enum modc_status modc_binding_write(struct modc_generator *gen, const struct modc_prompts *prompts,
+                                    const struct modc_generation_options *options, struct modc_responses *out,
+                                    modc_listener *listener, void *user);
+/* modc_generator_score; with a source: log_probs[i] of ids[i], of a model with an encoder, behind its start. */
+enum modc_status modc_binding_score(struct modc_generator *gen, const int64_t *source, int source_count,
+                                    const int64_t *ids, int count, float *log_probs);
+
+/* With the model's tokenizer, as modc_encode and modc_decode. spans may be NULL. */
+enum modc_status modc_binding_encode(const char *text, size_t bytes, unsigned flags, int64_t *ids,
+                                     struct modc_span *spans, int room, int *count);
+enum modc_status modc_binding_decode(const int64_t *ids, int count, unsigned flags, char *out, size_t room,
+                                     size_t *bytes);
+/* With the model's template, as NAME_chat; chat's workspace is made here. message: what the template refuses with MODC_ARGUMENT. */
+enum modc_status modc_binding_chat(const struct modc_turn *turns, int count, struct modc_chat *chat,
+                                   char *out, size_t room, size_t *bytes, char *message, size_t message_room);
 
 /* All that a call takes, and a backward of tensors of others, in one argument: some languages take long for each. The arrays are
  * as those of modc_entry.call and modc_entry.backward. gradients: where backward writes those of parameters, in the order of the

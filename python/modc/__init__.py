@@ -52,6 +52,7 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {name: module for module, names in {
     "_net": "compile Net",
+    "_llm.llm": "LLM",
     "_arrays": "Array",
     "_build": "cache_dir",
     "_errors": "Error SpecError CompilerError CallError ExportError ExportWarning FileError",

@@ -269,17 +269,23 @@ class Params:
         weakref.finalize(self, library.params_destroy, self.pointer).atexit = False
 
 
-_cores = weakref.WeakSet()
+_locked = weakref.WeakSet()  # cores, and others with a lock
 
 
 def _after_fork():
     """A thread that held a lock is not there in the child."""
-    for core in list(_cores):
-        core.lock = threading.Lock()
+    for owner in list(_locked):
+        owner.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def with_lock(owner):
+    """Gives it a lock, and a new one in the child of a fork."""
+    owner.lock = threading.Lock()
+    _locked.add(owner)
 
 
 class Core:
@@ -290,11 +296,11 @@ class Core:
         self.name, self.library = name, Library(folder / f"{name}.so")
         self.about = self.library.about
         self.params = Params(self.library, block)
-        self.lock, self.local = threading.Lock(), threading.local()
+        self.local = threading.local()
         self.hooks, self.version, self.externs = [], 0, externs or {}
         self.training, self.grad_enabled, self.pool = False, True, None
         self.has_backward = any(entry["backward"] for entry in self.about["entries"])
-        _cores.add(self)
+        with_lock(self)
 
     def context(self):
         """This thread's. In a hook: one more, since the other is in a call."""

@@ -1,0 +1,1 @@
+"""modc.LLM: a model that writes, as torchrl wraps them; see llm.py."""

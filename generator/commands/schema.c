@@ -735,7 +735,6 @@ static void define_generation(struct json *j)
     refer(j, "[^A-Za-z0-9_]", "piece");
     end(j);
     literal(j, "additionalProperties", "false");
-    literal(j, "required", "[\"context\"]");
     end(j);
 }
 
@@ -757,7 +756,9 @@ void schema_print(struct cx *cx, struct text *text)
     literal(j, "additionalProperties", "false");
     literal(j, "if", "{\"required\": [\"extends\"]}");
     literal(j, "then", "true");
-    literal(j, "else", "{\"required\": [\"modc\", \"model\", \"inputs\"]}");
+    literal(j, "else",
+            "{\"required\": [\"modc\", \"model\", \"inputs\"], \"properties\": {\"generation\": "
+            "{\"required\": [\"context\"]}}}");
     object(j, "definitions");
     define_simple(j);
     define_shape(j);

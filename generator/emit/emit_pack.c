@@ -307,12 +307,10 @@ static const char *entry_inside(struct emit *e, const struct pack_group *group, 
             return "";
     for (int i = 0; i < group->child_count; i++) {
         const struct pack_child *child = &group->children[i];
-        const struct module *first = child->first;
-        const char *path = moved_path(e->cx, group, instance, first->parent,
-                                      child->count > 0 ? first->parent->path : first->path);
+        const struct module *part = child->count > 0 ? child->first->parent : child->first;
 
         for (const struct module *module = tensor->owner; module && module->parent; module = module->parent)
-            if (strcmp(child->count > 0 ? module->parent->path : module->path, path) == 0)
+            if (is_moved(e->cx, group, instance, part, child->count > 0 ? module->parent : module))
                 return arena_format(&e->cx->arena, child->count > 0 ? "%s[%s].%s" : "%s.%.0s%s",
                                     child->member, module->name,
                                     entry_inside(e, child->group, module, entry, tensor));

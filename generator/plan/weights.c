@@ -156,8 +156,9 @@ static int find_key(const struct embedding *e, const char *path)
     return -1;
 }
 
-const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
-                       const struct module *owner, const char *path)
+/* A path at `owner` or in it, a part of one instance of the group's class, in another instance. */
+static const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
+                              const struct module *owner, const char *path)
 {
     const struct module *own = owner;
     const char *rest;
@@ -170,6 +171,12 @@ const char *moved_path(struct cx *cx, const struct pack_group *group, const stru
         return path;
     rest = relative_path(own, path);
     return rest[0] ? arena_format(&cx->arena, "%s.%s", instance->path, rest) : instance->path;
+}
+
+bool is_moved(struct cx *cx, const struct pack_group *group, const struct module *instance,
+              const struct module *part, const struct module *module)
+{
+    return strcmp(module->path, moved_path(cx, group, instance, part, part->path)) == 0;
 }
 
 static int moved_key(const struct embedding *e, const struct pack_group *group, const struct module *instance,

@@ -41,9 +41,9 @@ void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weig
 /* --weights-as c: they are an array of C, else what the assembler takes in. */
 bool weights_are_array(const struct cx *cx);
 
-/* A path at `owner` or in it, a part of one instance of the group's class, in another instance. */
-const char *moved_path(struct cx *cx, const struct pack_group *group, const struct module *instance,
-                       const struct module *owner, const char *path);
+/* Whether `module` is to `instance` what `part` is to that instance of the group's class in which it lies. */
+bool is_moved(struct cx *cx, const struct pack_group *group, const struct module *instance,
+              const struct module *part, const struct module *module);
 
 /* Bytes that would be embedded: packed block and the tensors that it cannot give back. */
 int64_t weights_length(struct cx *cx, const struct plan *plan);

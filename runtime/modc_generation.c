@@ -13,7 +13,7 @@ static int page_count(const struct modc_generation *table)
 
 static int text_room(const struct modc_generation *table)
 {
-    return MODC_GENERATION_TEXT(table->token_bytes);
+    return MODC_GENERATION_TEXT(table->token_bytes, MODC_GENERATION_LOGITS(table->logits, table->sequences));
 }
 
 const struct modc_io *modc_logits_of(const struct modc_generation *table)
@@ -454,7 +454,6 @@ static bool scores_prompt(const struct modc_sequence *s)
     return (s->options.logprobs & (MODC_LOGPROBS_PROMPT | MODC_LOGPROBS_FULL)) != 0;
 }
 
-/* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
 /* Tokens that it has at most. */
 static int most_tokens(const struct modc_generator *gen, const struct modc_sequence *s)
 {
@@ -482,6 +481,7 @@ static int guess(struct modc_generator *gen, int sequence, int room)
                : 0;
 }
 
+/* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
 void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence)
 {
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -500,7 +500,7 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
     if (count <= 0)
         return;
     if (waiting == 1)
-        count += guess(gen, sequence, rows - 1 < logits - 1 ? rows - 1 : logits - 1);
+        count += guess(gen, sequence, (rows < logits ? rows : logits) - 1 - batch->kept);
     end = modc_need_pages(gen, sequence, s->done, s->done + count);
     if (end == s->done) {
         piece->full = true;
@@ -624,32 +624,42 @@ static void tell_text(struct modc_generator *gen, int sequence, struct modc_even
     size_t more = 0;
     int begin, end;
 
-    event->text = gen->table->tokenizer != NULL ? text : NULL;
+    event->text = NULL;
     event->bytes = 0;
     if (gen->table->tokenizer == NULL)
         return;
-    s->text_bytes -= s->text_sent;
-    memmove(text, text + s->text_sent, (size_t)s->text_bytes);
-    s->text_sent = 0;
     if (event->token >= 0 && modc_decoder_push(&s->decoder, event->token, text + s->text_bytes,
                                                room - (size_t)s->text_bytes, &more) == MODC_OK)
         s->text_bytes += (int)more;
-    if (find_stop(&s->options, text, s->text_bytes, &begin, &end)) {
+    event->text = text += s->text_sent;
+    if (find_stop(&s->options, text, s->text_bytes - s->text_sent, &begin, &end)) {
         event->bytes = s->options.include_stop_str_in_output ? end : begin;
         event->finish = MODC_FINISH_STOP;
-        s->text_bytes = s->text_sent = event->bytes;
+        s->text_bytes = s->text_sent += event->bytes;
         return;
     }
     if (event->finish != MODC_FINISH_NONE) {
         more = 0;
-        if (modc_decoder_end(&s->decoder, text + s->text_bytes, room - (size_t)s->text_bytes, &more) ==
-            MODC_OK)
+        if (modc_decoder_end(&s->decoder, text_of(gen, sequence) + s->text_bytes,
+                             room - (size_t)s->text_bytes, &more) == MODC_OK)
             s->text_bytes += (int)more;
-        event->bytes = s->text_bytes;
+        event->bytes = s->text_bytes - s->text_sent;
     } else {
-        event->bytes = s->text_bytes - find_held(&s->options, text, s->text_bytes);
+        event->bytes = s->text_bytes - s->text_sent -
+                       find_held(&s->options, text, s->text_bytes - s->text_sent);
     }
-    s->text_sent = event->bytes;
+    s->text_sent += event->bytes;
+}
+
+/* What was told goes: events of the next step come. */
+static void drop_told(struct modc_generator *gen, int sequence)
+{
+    struct modc_sequence *s = &gen->sequences[sequence];
+    char *text = text_of(gen, sequence);
+
+    s->text_bytes -= s->text_sent;
+    memmove(text, text + s->text_sent, (size_t)s->text_bytes);
+    s->text_sent = 0;
 }
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
@@ -760,15 +770,17 @@ static int next_in_turn(const struct modc_generator *gen, uint64_t turn, bool wr
 
 enum modc_status modc_advance(struct modc_generator *gen)
 {
-    struct modc_batch batch = {0, 0};
+    struct modc_batch batch = {0, 0, 0};
     enum modc_status status = MODC_OK;
 
     for (int i = 0; i < gen->table->sequences; i++) {
         struct modc_sequence *s = &gen->sequences[i];
 
         s->piece = (struct modc_piece){0};
+        drop_told(gen, i);
         if (s->used && s->active && s->done == s->length && s->length > 0) /* guesses that nobody took */
             s->done--;
+        batch.kept += s->used && s->active && s->length - s->done == 1;
     }
     for (int writes = 1; writes >= 0; writes--) {
         uint64_t turn = 0;
@@ -776,6 +788,7 @@ enum modc_status modc_advance(struct modc_generator *gen)
 
         while ((i = next_in_turn(gen, turn, writes)) >= 0) {
             turn = gen->sequences[i].turn;
+            batch.kept -= writes;
             modc_add_piece(gen, &batch, i);
         }
     }
@@ -845,7 +858,7 @@ enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_eve
 /* A call of this sequence alone. */
 static enum modc_status read_piece(struct modc_generator *gen, int sequence)
 {
-    struct modc_batch batch = {0, 0};
+    struct modc_batch batch = {0, 0, 0};
 
     modc_add_piece(gen, &batch, sequence);
     return gen->sequences[sequence].piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;

@@ -83,7 +83,8 @@ enum {
 /* Logits that are kept of a call: one for each sequence, and at least 16, if the call has so many. */
 #define MODC_GENERATION_LOGITS(logits, sequences)                                                            \
     ((logits) < ((sequences) > 16 ? (sequences) : 16) ? (logits) : ((sequences) > 16 ? (sequences) : 16))
-#define MODC_GENERATION_TEXT(token_bytes) ((token_bytes) + 2 * MODC_MAX_STOP + 16)
+/* Of the text of one sequence: what is held, and that of all tokens that a step may bring, each of which has logits. */
+#define MODC_GENERATION_TEXT(token_bytes, logits) ((token_bytes) * (logits) + 2 * MODC_MAX_STOP + 16)
 #define MODC_GENERATION_PART(count, bytes) (((size_t)(count) * (size_t)(bytes) + 63) / 64 * 64)
 
 /* The block of a generator. element: bytes of a logit, 4 or 8; encoded: of what an encoder returns, or 0. */
@@ -95,7 +96,8 @@ enum {
      MODC_GENERATION_PART(sequences, sizeof(struct modc_sequence)) +                                         \
      MODC_GENERATION_PART(sequences, (size_t)(context)*8) +                                                  \
      MODC_GENERATION_PART(sequences, (size_t)(context)*4) +                                                  \
-     MODC_GENERATION_PART(sequences, MODC_GENERATION_TEXT(token_bytes)) +                                    \
+     MODC_GENERATION_PART(sequences,                                                                         \
+                          MODC_GENERATION_TEXT(token_bytes, MODC_GENERATION_LOGITS(logits, sequences))) +    \
      MODC_GENERATION_PART(MODC_GENERATION_LOGITS(logits, sequences), (size_t)(vocabulary) * (element)) +     \
      MODC_GENERATION_PART(1, encoded) + MODC_GENERATION_PART(vocabulary, 4) +                                \
      MODC_GENERATION_PART(1, MODC_SAMPLING_BYTES(vocabulary)))
@@ -153,7 +155,7 @@ struct modc_sequence {
     struct modc_decoder decoder;
     struct modc_piece piece; /* of the step that runs */
     struct modc_alternative top[MODC_MAX_TOP];
-    int text_bytes, text_sent; /* of its text that is held; of that, told by the last event */
+    int text_bytes, text_sent; /* of its text that is there; of that, told by events of the last step */
 };
 
 struct modc_generator {

@@ -7,6 +7,7 @@
 /* Of one call of the model, so far. */
 struct modc_batch {
     int rows, logits;
+    int kept; /* so many of both are for others, which wait for one token each */
 };
 
 const struct modc_io *modc_logits_of(const struct modc_generation *table);

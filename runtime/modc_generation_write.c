@@ -285,7 +285,7 @@ static float *row_of(struct modc_generator *gen, int row)
 static enum modc_status call_beams(struct search *search, int count)
 {
     struct modc_generator *gen = search->gen;
-    struct modc_batch batch = {0, 0};
+    struct modc_batch batch = {0, 0, 0};
     enum modc_status status;
 
     for (int i = 0; i < count; i++) {

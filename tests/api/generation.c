@@ -15,7 +15,8 @@ enum {
     CONTEXT = WRITER_CONTEXT,
     VOCABULARY = 10,
     ROWS = WRITER_MAX_ROWS,
-    TEXT = 512
+    TEXT = 512,
+    GUESSES = 4
 };
 
 /* ---- models ----------------------------------------------------------------------------------------------------- */
@@ -287,6 +288,10 @@ static struct modc_generation_options some_options(void)
         o.include_stop_str_in_output = chance(50);
     }
     o.skip_special_tokens = chance(70);
+    if (chance(30)) {
+        o.prompt_lookup_num_tokens = 1 + below(GUESSES);
+        o.max_matching_ngram_size = 1 + below(3);
+    }
     o.logprobs = chance(40) ? (unsigned)below(8) : 0;
     return o;
 }
@@ -344,7 +349,8 @@ static void begin(bool reads)
 
 static void step(void)
 {
-    struct modc_event events[SEQUENCES];
+    enum { MOST = SEQUENCES * (1 + GUESSES) };
+    struct modc_event events[MOST];
     int count = -1, waiting = 0, left = 0;
     enum modc_status status;
     bool writes[SEQUENCES];
@@ -355,15 +361,15 @@ static void step(void)
     CHECK(modc_generator_step(&gen, events, SEQUENCES - 1, &count) == MODC_SIZE && count == 0);
     if (fails && waiting > 0) {
         calls_left = below(2);
-        CHECK(modc_generator_step(&gen, events, SEQUENCES, &count) == MODC_HOOK_ERROR && count == 0);
+        CHECK(modc_generator_step(&gen, events, MOST, &count) == MODC_HOOK_ERROR && count == 0);
         calls_left = -1;
         check_state();
     }
     for (int i = 0; i < SEQUENCES; i++)
         writes[i] = mirrors[i].used && mirrors[i].active && !mirrors[i].reads &&
                     mirrors[i].length - gen.sequences[i].done == 1;
-    status = modc_generator_step(&gen, events, SEQUENCES, &count);
-    CHECK(status == MODC_OK && count >= 0 && count <= SEQUENCES);
+    status = modc_generator_step(&gen, events, MOST, &count);
+    CHECK(status == MODC_OK && count >= 0 && count <= MOST);
     for (int i = 0; i < count; i++) {
         writes[events[i].sequence] = false;
         check_event(&events[i]);
@@ -473,6 +479,36 @@ static void end_it(int i)
 {
     CHECK(modc_generator_end(&gen, i) == (mirrors[i].used ? MODC_OK : MODC_NAME));
     mirrors[i].used = mirrors[i].active = false;
+}
+
+/* Saved, and loaded as another one. */
+static void save(int i)
+{
+    static MODC_ALIGNED char bytes[1 << 16];
+    const struct mirror *m = &mirrors[i];
+    size_t length = 0;
+    int at = -7;
+    enum modc_status status = modc_generator_save(&gen, i, NULL, 0, &length);
+
+    if (!m->used) {
+        CHECK(status == MODC_NAME);
+        return;
+    }
+    CHECK(status == MODC_OK && length <= sizeof bytes);
+    CHECK(modc_generator_save(&gen, i, bytes, length - 1, &length) == MODC_SIZE);
+    CHECK_OK(modc_generator_save(&gen, i, bytes, length, &length));
+    CHECK(modc_generator_load(&gen, bytes, (size_t)below((int)length), &at) == MODC_FORMAT);
+    status = modc_generator_load(&gen, bytes, length, &at);
+    if (m->length == 0 || used_count() == SEQUENCES) {
+        CHECK(status == (m->length == 0 ? MODC_FORMAT : MODC_FULL));
+        return;
+    }
+    CHECK(status == MODC_OK && !mirrors[at].used);
+    mirrors[at] = *m;
+    mirrors[at].active = false;
+    mirrors[at].number = 0;
+    mirrors[at].read = 0;
+    mirrors[at].options = gen.options;
 }
 
 static void stop(int i)
@@ -831,7 +867,9 @@ static void run(struct kind made, uint64_t seed, int rounds)
             keep(i);
         else if (what < 90)
             stop(i);
-        else if (what < 96)
+        else if (what < 93)
+            save(i);
+        else if (what < 97)
             end_it(i);
         else
             score();

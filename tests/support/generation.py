@@ -105,6 +105,10 @@ def properties(model, line):
     same(model, "again", model.write(sampled, several)[0], drawn)
     if drawn == model.write([*sampled[:3], "seed=8"], several)[0] or drawn[0] == drawn[3]:
         model.fail("draws do not depend on the seed, or on the row")
+    for count in (1, 4):
+        guessing = [f"prompt_lookup_num_tokens={count}"]
+        same(model, f"{count} guesses", model.write([*whole, *guessing], several)[0], greedy)
+        same(model, f"{count} guesses, drawn", model.write([*sampled, *guessing], several)[0], drawn)
     one = [*whole, "do_sample=true", "top_k=1"]
     for count in (2, 6):
         same(model, f"{count} responses of one token each", model.write([*one, f"num_return_sequences={count}"], prompts)[0],

@@ -355,6 +355,7 @@ static void step(void)
     enum modc_status status;
     bool writes[SEQUENCES];
     const bool fails = chance(15);
+    const int room = chance(70) ? MOST : SEQUENCES + below(MOST - SEQUENCES);
 
     for (int i = 0; i < SEQUENCES; i++)
         waiting += mirrors[i].used && mirrors[i].active ? mirrors[i].length - gen.sequences[i].done : 0;
@@ -368,8 +369,8 @@ static void step(void)
     for (int i = 0; i < SEQUENCES; i++)
         writes[i] = mirrors[i].used && mirrors[i].active && !mirrors[i].reads &&
                     mirrors[i].length - gen.sequences[i].done == 1;
-    status = modc_generator_step(&gen, events, MOST, &count);
-    CHECK(status == MODC_OK && count >= 0 && count <= MOST);
+    status = modc_generator_step(&gen, events, room, &count);
+    CHECK(status == MODC_OK && count >= 0 && count <= room);
     for (int i = 0; i < count; i++) {
         writes[events[i].sequence] = false;
         check_event(&events[i]);

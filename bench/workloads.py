@@ -38,8 +38,8 @@ WORKLOADS = {
     "mobilenet": Workload("MobileNetV1", "specs/networks/mobilenet_v1.yaml", ONE, {"best": 1.5}),
     "resnet18": Workload("ResNet-18", "specs/networks/resnet18.yaml", ONE, {"best": 1.7}),
     "bert": Workload("BERT, 128 tokens", "specs/networks/bert.yaml", {"batch": 1, "tokens": 128}, {"best": 1.15}),
-    "gpt2": Workload("GPT-2 decode, 256 cached", "specs/networks/gpt2.yaml", {"past": 256}, {"best": 1.0}),
-    "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "specs/networks/gpt2.yaml", {"past": 256}, {"best": 1.8},
+    "gpt2": Workload("GPT-2 decode, 256 cached", "specs/networks/gpt2_step.yaml", {"past": 256}, {"best": 1.0}),
+    "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "specs/networks/gpt2_step.yaml", {"past": 256}, {"best": 1.8},
                               further="storage: bfloat16\n"),
     **{f"{kind}{width}{f'_{batch}' * (batch > 1)}":
        Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", f"specs/networks/{kind}.yaml", {"batch": batch, "steps": 32},

@@ -905,6 +905,8 @@ function(modc_package_tests)
 set(CMAKE_C_FLAGS_RELEASE \"-O1 -Werror -Wconversion @c@\" CACHE STRING \"\")
 set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
 " @ONLY)
+    find_path(MODC_MICROHTTPD microhttpd.h DOC "HTTP of an example")
+    find_path(MODC_JANSSON jansson.h DOC "JSON of an example")
     file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/examples/*/README.md)
     foreach(page ${pages})
         cmake_path(GET page PARENT_PATH folder)
@@ -913,7 +915,8 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
         file(STRINGS ${PROJECT_SOURCE_DIR}/${page} board REGEX "^qemu-system-arm")
         if(NOT MODC_PYTHON OR ((cxx OR name MATCHES "^cuda") AND NOT MODC_CXX) OR
            (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/meson.build AND NOT MODC_MESON) OR
-           (board AND NOT (MODC_ARM AND MODC_QEMU_BOARD)))
+           (board AND NOT (MODC_ARM AND MODC_QEMU_BOARD)) OR
+           (name STREQUAL "complete_service" AND NOT (MODC_MICROHTTPD AND MODC_JANSSON)))
             continue()
         endif()
         list(POP_FRONT generators generator) # each in turn

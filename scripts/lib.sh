@@ -28,6 +28,8 @@ clang: clang --version
 clang-format: clang-format --version
 libclang-rt-dev: echo "int main(void) { return 0; }" | clang -fsanitize=address,undefined -o /dev/null -x c -
 libcmocka-dev: pkg-config --exists cmocka
+libmicrohttpd-dev: pkg-config --exists libmicrohttpd
+libjansson-dev: pkg-config --exists jansson
 python3: python3 --version
 python3-jsonschema: schema_python
 python3-yaml: schema_python

@@ -29,9 +29,10 @@ def draw_inputs(path, text):
     ranges = make.ranges_of(text)
     spec = torch_run.Spec(str(path), {}, None)
     shapes = spec.input_shapes({name: int(value) for name, value in sizes.items()})
+    writes = re.search("^generation:", text, re.MULTILINE)
     inputs = {name: make.drawn(zlib.crc32(f"{path.stem} {name}".encode()), shape, dtype, ranges.get(name))
-              for name, (shape, dtype) in shapes.items() if name not in generation.INPUTS}
-    if re.search("^generation:", text, re.MULTILINE):
+              for name, (shape, dtype) in shapes.items() if not (writes and name in generation.INPUTS)}
+    if writes:
         (sequences, per), (rows,), (logits,) = (shapes[name][0] for name in ("pages", "position", "logit_rows"))
         plan = [(0, rows // 2), (sequences - 1, rows - rows // 2)] if sequences > 1 else [(0, rows)]
         plan = [(s, 1) for s in range(rows)] if rows <= sequences else plan

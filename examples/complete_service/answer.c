@@ -66,7 +66,8 @@ static json_t *completion_log_probs(const struct request *r, const struct choice
             const struct modc_alternative *other = &c->top[i * r->alternatives + k];
             json_t *text = token_text(other->id, NULL);
 
-            if (other->id >= 0 && !json_object_get(top, json_string_value(text))) /* halves of characters are alike */
+            if (other->id >= 0 &&
+                !json_object_get(top, json_string_value(text))) /* halves of characters are alike */
                 json_object_set_new(top, json_string_value(text), json_real((double)other->log_prob));
             json_decref(text);
         }
@@ -81,11 +82,11 @@ static json_t *completion_log_probs(const struct request *r, const struct choice
 
 static const char *finish_reason(const struct choice *c)
 {
-    return !c->ended                               ? NULL
-           : c->finish == MODC_FINISH_EOS          ? "stop"
-           : c->finish == MODC_FINISH_STOP         ? "stop"
-           : c->finish == MODC_FINISH_USER         ? "abort"
-                                                   : "length";
+    return !c->ended                       ? NULL
+           : c->finish == MODC_FINISH_EOS  ? "stop"
+           : c->finish == MODC_FINISH_STOP ? "stop"
+           : c->finish == MODC_FINISH_USER ? "abort"
+                                           : "length";
 }
 
 /* Tokens that have text: an EOS has none, and is no part of the answer. */

@@ -195,8 +195,8 @@ static bool encode(struct request *r, const char *text, size_t bytes, unsigned f
     const size_t workspace = TALKER_TOKENIZER_BYTES(bytes);
     void *block = aligned_alloc(64, (workspace + 63) / 64 * 64);
     struct modc_tokens tokens = {.ids = r->ids, .room = TALKER_CONTEXT - 1};
-    enum modc_status status =
-        block ? talker_encode_text(text, bytes, flags, &tokens, block, workspace) : MODC_MEMORY;
+    enum modc_status status = block ? talker_encode_text(text, bytes, flags, &tokens, block, workspace)
+                                    : MODC_MEMORY;
 
     free(block);
     r->count = tokens.count;
@@ -268,7 +268,8 @@ static char *make_text(const struct modc_turn *turns, int count, size_t *bytes, 
     char *text = NULL;
     enum modc_status status = talker_chat(turns, count, &chat, NULL, 0, bytes);
 
-    while (status == MODC_SIZE || (status == MODC_WORKSPACE && chat.workspace_needed > chat.workspace_bytes)) {
+    while (status == MODC_SIZE ||
+           (status == MODC_WORKSPACE && chat.workspace_needed > chat.workspace_bytes)) {
         const size_t room = *bytes + 1;
 
         free(text);
@@ -279,7 +280,8 @@ static char *make_text(const struct modc_turn *turns, int count, size_t *bytes, 
         status = text && chat.workspace ? talker_chat(turns, count, &chat, text, room, bytes) : MODC_MEMORY;
     }
     if (status == MODC_ARGUMENT)
-        fault_say(fault, 400, "invalid_value", "messages", "%.*s", (int)chat.refusal.bytes, chat.refusal.data);
+        fault_say(fault, 400, "invalid_value", "messages", "%.*s", (int)chat.refusal.bytes,
+                  chat.refusal.data);
     else if (status != MODC_OK)
         no_memory(fault);
     free(chat.workspace);
@@ -344,9 +346,8 @@ static bool read_all(struct request *r, const char *body, size_t bytes, struct f
                          error.text);
     if (!json_is_object(r->json))
         return fault_say(fault, 400, "invalid_json", NULL, "the body is an object");
-    json_object_foreach(r->json, name, value)
-        if (!check_option(name, value, r->is_chat ? CHAT : COMPLETION, fault))
-            return false;
+    json_object_foreach(r->json, name, value) if (!check_option(name, value, r->is_chat ? CHAT : COMPLETION,
+                                                                fault)) return false;
     r->ids = calloc(TALKER_CONTEXT, sizeof *r->ids);
     return (r->ids || no_memory(fault)) && read_options(r, fault) &&
            (r->is_chat ? read_messages(r, fault) : read_prompt(r, fault)) && make_choices(r, fault);

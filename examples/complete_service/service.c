@@ -80,8 +80,8 @@ static enum MHD_Result answer_fault(struct MHD_Connection *connection, const str
 /* Nobody will read the answer. */
 static bool is_gone(struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection,
+                                                                   MHD_CONNECTION_INFO_CONNECTION_FD);
     struct pollfd of = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
 
     return poll(&of, 1, 0) > 0 && (of.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
@@ -134,8 +134,8 @@ static enum MHD_Result complete(struct exchange *e, bool is_chat)
     if (!e->request || !request_submit(e->request, queue, own, &fault))
         return answer_fault(e->connection, &fault);
     if (e->request->is_stream) {
-        struct MHD_Response *response =
-            MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1 << 14, read_stream, e, NULL);
+        struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1 << 14,
+                                                                          read_stream, e, NULL);
 
         if (response) {
             MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream");
@@ -156,7 +156,8 @@ static enum MHD_Result complete(struct exchange *e, bool is_chat)
 
 static json_t *model_json(void)
 {
-    return json_pack("{s:s, s:s, s:i, s:s}", "id", MODEL, "object", "model", "created", 0, "owned_by", "modc");
+    return json_pack("{s:s, s:s, s:i, s:s}", "id", MODEL, "object", "model", "created", 0, "owned_by",
+                     "modc");
 }
 
 static enum MHD_Result health(struct exchange *e)
@@ -165,9 +166,10 @@ static enum MHD_Result health(struct exchange *e)
 
     modc_queue_get_state(queue, &state);
     return answer_json(e->connection, state.batching_enabled ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-                       json_pack("{s:s, s:i, s:i, s:I, s:I}", "status", state.batching_enabled ? "ok" : "ends",
-                                 "running", state.running, "waiting", state.queue_size, "calls",
-                                 (json_int_t)state.calls, "tokens", (json_int_t)state.tokens));
+                       json_pack("{s:s, s:i, s:i, s:I, s:I}", "status",
+                                 state.batching_enabled ? "ok" : "ends", "running", state.running, "waiting",
+                                 state.queue_size, "calls", (json_int_t)state.calls, "tokens",
+                                 (json_int_t)state.tokens));
 }
 
 static enum MHD_Result models(struct exchange *e)

@@ -53,7 +53,7 @@ cmp -s "$work/before" "$work/after" || fault "the second run touched its files"
 
 mkdir -p "$work/elsewhere/deep" "$work/temporary"
 cp "$(dirname "$spec")"/*.yaml "$work/elsewhere/deep/" # the spec with those that it extends, and their tables
-find "$(dirname "$spec")" -maxdepth 1 \( -name "*.safetensors" -o -name "*.json" \) -exec cp {} "$work/elsewhere/deep/" \;
+find "$(dirname "$spec")" -maxdepth 1 \( -name "*.safetensors" -o -name "*.json" -o -name "*.jinja" \) -exec cp {} "$work/elsewhere/deep/" \;
 (cd "$work/elsewhere" && "$modc" generate "deep/$(basename "$spec")" -o out)
 same "from another folder, of a copy of the spec" "$work/elsewhere/out"
 (cd / && "$modc" generate "$spec" -o "$work/root")

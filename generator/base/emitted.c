@@ -184,7 +184,16 @@ const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES",       
                                          "SCHEMA",         "TOKENIZER_VOCABULARY", "TOKENIZER_BOS",
                                          "TOKENIZER_EOS",  "TOKENIZER_PAD",        "TOKENIZER_UNK",
                                          "TOKENIZER_TEXT", "TOKENIZER_BYTES",      "CONTEXT",
-                                         "SEQUENCES",      "GENERATOR_BYTES",      NULL};
+                                         "SEQUENCES",      "GENERATOR_BYTES"};
+
+enum { OF_GENERATION = 3 };
+
+int emitted_constant_count(bool writes)
+{
+    const int count = (int)(sizeof(emitted_constants) / sizeof(*emitted_constants));
+
+    return writes ? count : count - OF_GENERATION;
+}
 
 const char *const emitted_endings[] = {"_eval",
                                        "_train",

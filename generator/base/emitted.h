@@ -60,8 +60,11 @@ enum emitted_variant {
 };
 const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant);
 
-/* The other constants, in a list that ends with NULL. */
+/* The other constants. */
 extern const char *const emitted_constants[];
+
+/* How many of them a model has; those of a model that writes stand last. */
+int emitted_constant_count(bool writes);
 
 /* How the functions of an entry's variants end, and what stands in front of their WORKSPACE_BYTES: policy_act_eval,
  * policy_act_train_fenced, POLICY_ACT_FENCED; NULL ends. */

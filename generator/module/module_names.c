@@ -71,7 +71,7 @@ void module_name_constants(struct builder *build)
 
     build->cx->numbered = false;
     build->cx->numbered = constants_meet(build); /* `repeat.1` and `repeat_1`: then it is `repeat__1` */
-    for (int i = 0; emitted_constants[i]; i++)
+    for (int i = 0; i < emitted_constant_count(build->tree->spec->generation != NULL); i++)
         names_add(arena, &names, emitted_constants[i], "", nowhere);
     for (int e = -1; e < spec->entry_count; e++) {
         const char *entry = e < 0 ? "forward" : spec->entries[e]->name;

@@ -200,7 +200,7 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
     const bool kept = !tree->spec->fused;
     int named = 0;
 
-    for (int i = 0; emitted_constants[i]; i++)
+    for (int i = 0; i < emitted_constant_count(tree->spec->generation != NULL); i++)
         names_add(&cx->arena, &taken, emitted_constants[i], "", tree->root->loc);
     for (int i = 0; i < tree->module_count; i++)
         names_add(&cx->arena, &taken, emitted_module(cx, tree->modules[i]->path), "", tree->root->loc);

@@ -820,6 +820,8 @@ FACTORS = ["linalg.tensorsolve", "linalg.polar", "linalg.matrix_sqrth", "linalg.
 
 NOT_DRAWN = {
     **{name: "random_generation.py draws models of it" for name in ("cached_attention", "last")},
+    **{name: "reads what other calls kept; the vectors mamba_* and lstm_* and the T5 of tests/generation have it"
+       for name in ("cached_scan", "recent", "carried", "carry", "remember", "cross_attention")},
     **{name: "its operands have to fit each other; tests/layers has it" for name in ("broadcast_shapes", "sum_to_size", *FACTORS)},
     **{name: "is known while generating; tests/layers has it"
        for name in ("scalar_tensor", "get_default_dtype", "is_tensor", "is_same_size", "is_signed", "element_size")},

@@ -19,8 +19,10 @@ configure_and_build release "${options[@]}" # knows of the other, which writes t
 # A failing suite does not keep the others from running.
 status=0
 say "testing"
-# What is the same with sanitizers is run with them alone; of what is long its sample is run.
-once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|api_elementwise_long|long_failing_(memory|sites))$'
+# What is the same with sanitizers is run with them alone; of what is long its sample is run, of what is there for several chips
+# and compilers one: `ctest --preset release` runs all.
+once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|api_elementwise_long|long_failing_(memory|sites)'
+once+='|api_(steps|offsets)_sanitized|api_dispatch_clang|chip_(stm32f103c8_policy|nrf51822_mlp)|resets_aarch64|variant_x86-64_cnn64_5)$'
 ctest --preset release --parallel "$(nproc)" --exclude-regex "$once" || status=1
 
 say "testing with sanitizers"

@@ -195,6 +195,8 @@ void eval_module_as_value(struct eval *eval, struct loc loc, const char *name)
     "initial values are said where a parameter is declared: {shape: [4], init: normal_(std=0.02)}"
 #define PLAIN_HINT                                                                                           \
     "leave out what stands around its constructor: Linear(4, 2) in place of weight_norm(Linear(4, 2))"
+#define ROWS_HINT                                                                                            \
+    "'generation: {context: 1024}' gives 'forward' of a model of rows this input: docs/generation.md"
 #define LOAD_HINT "load_file('FILE.safetensors')['KEY'] is a tensor of a file"
 
 /* What people paste from PyTorch's surroundings, and what says it here; `where` such a name stands (0: alone). */
@@ -202,6 +204,8 @@ static const struct {
     const char *name, *hint;
     unsigned where;
 } habits[] = {
+    {"position", ROWS_HINT, 0},
+    {"sequence", ROWS_HINT, 0},
     {"print", "nothing prints while a model runs: a hook sees what its modules give"},
     {"np", "write torch's function of the same name"},
     {"numpy", "write torch's function of the same name"},

@@ -879,18 +879,25 @@ enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence)
     return MODC_OK;
 }
 
+/* A sequence of ids, whose log-probabilities are wanted. */
+static enum modc_status begin_scored(struct modc_generator *gen, const int64_t *ids, int count, int *sequence)
+{
+    struct modc_generation_options options;
+
+    modc_generation_defaults(&options);
+    options.logprobs = MODC_LOGPROBS_PROMPT;
+    return modc_generator_begin(gen, ids, count, &options, 0, sequence);
+}
+
 enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t *ids, int count,
                                       float *log_probs)
 {
-    struct modc_generation_options options;
     enum modc_status status;
     int sequence;
 
     if (gen == NULL || gen->table == NULL || log_probs == NULL)
         return MODC_POINTER;
-    modc_generation_defaults(&options);
-    options.logprobs = MODC_LOGPROBS_PROMPT;
-    status = modc_generator_begin(gen, ids, count, &options, 0, &sequence);
+    status = begin_scored(gen, ids, count, &sequence);
     if (status != MODC_OK)
         return status;
     status = modc_score_sequence(gen, sequence);
@@ -903,16 +910,13 @@ enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t 
 enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t *ids, int count,
                                        float *logits)
 {
-    struct modc_generation_options options;
     struct modc_sequence *s;
     enum modc_status status;
     int sequence;
 
     if (gen == NULL || gen->table == NULL || logits == NULL)
         return MODC_POINTER;
-    modc_generation_defaults(&options);
-    options.logprobs = MODC_LOGPROBS_PROMPT;
-    status = modc_generator_begin(gen, ids, count, &options, 0, &sequence);
+    status = begin_scored(gen, ids, count, &sequence);
     if (status != MODC_OK)
         return status;
     s = &gen->sequences[sequence];

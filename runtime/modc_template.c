@@ -472,6 +472,15 @@ static struct modc_text made(struct modc_prompt *p, size_t from)
     return MODC_TEXT("");
 }
 
+static struct modc_text made_by(struct modc_prompt *p, void put(struct modc_prompt *, struct modc_text),
+                                struct modc_text text)
+{
+    const size_t from = make(p);
+
+    put(p, text);
+    return made(p, from);
+}
+
 struct modc_text modc_join(struct modc_prompt *p, int count, const struct modc_text *texts)
 {
     const size_t from = make(p);
@@ -491,50 +500,32 @@ struct modc_text modc_digits(struct modc_prompt *p, int number)
 
 struct modc_text modc_json(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_json(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_json, text);
 }
 
 struct modc_text modc_upper(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_upper(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_upper, text);
 }
 
 struct modc_text modc_lower(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_lower(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_lower, text);
 }
 
 struct modc_text modc_capitalized(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_capitalized(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_capitalized, text);
 }
 
 struct modc_text modc_title(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_title(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_title, text);
 }
 
 struct modc_text modc_title_words(struct modc_prompt *p, struct modc_text text)
 {
-    const size_t from = make(p);
-
-    modc_put_title_words(p, text);
-    return made(p, from);
+    return made_by(p, modc_put_title_words, text);
 }
 
 struct modc_text modc_replaced(struct modc_prompt *p, struct modc_text text, struct modc_text from,

@@ -4,11 +4,6 @@
 #include "base/text.h"
 #include "ops/rows.h"
 
-static bool is_int64(const struct value *value, int ndim)
-{
-    return value->dtype == DTYPE_INT64 && value->ndim == ndim;
-}
-
 /* Keys and values may be kept in 16 bits. */
 static bool is_kept(const struct value *kept, enum dtype dtype)
 {
@@ -33,9 +28,8 @@ static const char *cached_attention_broken(struct cx *cx, const struct op *op)
         !is_kept(v, q->dtype) || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1]) ||
         !dim_equal(q->dims[2], k->dims[2]) || !dim_divides(&cx->arena, q->dims[1], k->dims[1], &share))
         return "its queries, keys and values do not fit together";
-    if (!is_int64(in[CACHED_SEQUENCE], 1) || !is_int64(in[CACHED_POSITION], 1) ||
-        !is_int64(in[CACHED_PAGES], 2) || !dim_equal(in[CACHED_SEQUENCE]->dims[0], q->dims[0]) ||
-        !dim_equal(in[CACHED_POSITION]->dims[0], q->dims[0]))
+    if (!is_of_rows(in[CACHED_SEQUENCE], q->dims[0]) || !is_of_rows(in[CACHED_POSITION], q->dims[0]) ||
+        in[CACHED_PAGES]->dtype != DTYPE_INT64 || in[CACHED_PAGES]->ndim != 2)
         return "what says whose tokens its rows are does not fit";
     if (bias && (bias->ndim != 2 || bias->dtype != q->dtype || !dim_equal(bias->dims[0], q->dims[1])))
         return "its bias does not fit";

@@ -19,8 +19,7 @@ static const char *cached_scan_broken(struct cx *cx, const struct op *op)
         if (!dim_equal(in[CACHED_SCAN_TERM]->dims[i], in[CACHED_SCAN_STATE]->dims[i]))
             return "its factor, term and state do not fit together";
     for (int i = CACHED_SCAN_SEQUENCE; i < CACHED_SCAN_INPUTS; i++)
-        if (in[i]->dtype != DTYPE_INT64 || in[i]->ndim != 1 ||
-            !dim_equal(in[i]->dims[0], in[CACHED_SCAN_TERM]->dims[0]))
+        if (!is_of_rows(in[i], in[CACHED_SCAN_TERM]->dims[0]))
             return "what says whose tokens its rows are does not fit";
     return NULL;
 }

@@ -180,6 +180,11 @@ const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
     return NULL;
 }
 
+bool is_of_rows(const struct value *value, const struct dim *rows)
+{
+    return value->dtype == DTYPE_INT64 && value->ndim == 1 && dim_equal(value->dims[0], rows);
+}
+
 /* ---- walks --------------------------------------------------------------------------------------------------- */
 
 void walk_start(struct walk *walk, int ndim, const int64_t *dims)

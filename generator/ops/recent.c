@@ -18,8 +18,7 @@ static const char *recent_broken(struct cx *cx, const struct op *op)
         if (!dim_equal(x->dims[i], state->dims[i + 1]))
             return "its state does not fit its rows";
     for (int i = RECENT_SEQUENCE; i < RECENT_INPUTS; i++)
-        if (op->inputs[i]->dtype != DTYPE_INT64 || op->inputs[i]->ndim != 1 ||
-            !dim_equal(op->inputs[i]->dims[0], x->dims[0]))
+        if (!is_of_rows(op->inputs[i], x->dims[0]))
             return "what says whose tokens its rows are does not fit";
     return NULL;
 }

@@ -24,6 +24,9 @@ const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
 /* "4 and 8 differ"; "batch and 4 agree only for some sizes"; "n and min(n, 4) agree only where n <= 4". */
 const char *dims_differ(struct arena *arena, const struct dim *a, const struct dim *b);
 
+/* int64, one a row: what says whose tokens rows are. */
+bool is_of_rows(const struct value *value, const struct dim *rows);
+
 const char *value_shape(struct arena *arena, const struct value *value);
 
 double dims_upper(int ndim, const struct dim *const *dims); /* product of the maxima */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test.sh - builds everything, runs every test, and the unit and error tests once more with sanitizers.
+# test.sh - builds everything, runs the tests, and the unit and error tests once more with sanitizers.
 #
 #     scripts/test.sh                           installs what is missing with apt-get
 #     MODC_ORACLE_PACKAGES= scripts/test.sh     without PyTorch (and without what needs it)

@@ -271,6 +271,15 @@ static bool is_simple(const char *text)
     return true;
 }
 
+/* A hole alone, which may hold what is no number. */
+static bool is_flag(struct piece condition)
+{
+    for (size_t i = 0; i < condition.length; i++)
+        if (!is_word(condition.text[i]))
+            return false;
+    return true;
+}
+
 /* `name`, or the name of a helper: T_NAME_tile. */
 static bool is_name(const char *word, size_t size, const char *name)
 {
@@ -405,7 +414,8 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             bool second;
 
             i = split_arguments(text, end, length, fill, arguments, 3);
-            second = strcmp(fill_piece(cx, arguments[0], fill), "0") == 0;
+            second = is_flag(arguments[0]) ? strcmp(fill_piece(cx, arguments[0], fill), "0") == 0
+                                           : !decide(cx, fill, arguments[0].text, arguments[0].length);
             text_add(out, fill_piece(cx, arguments[second ? 2 : 1], fill));
         } else if (size == 6 && strncmp(word, "T_MORE", 6) == 0) {
             drop_line(out);

@@ -846,13 +846,14 @@ int64_t cached_attention_room(const struct op *op)
     return (window < context ? window : context) / 16 * 16 + 32;
 }
 
-/* Of the queries that a group has in a band. */
+/* Of the queries that a group has in a band, or all groups in a row. */
 static int64_t scratch_cached_attention(const struct op *op)
 {
-    const int64_t share = upper(op->inputs[CACHED_QUERIES]->dims[1]) /
-                          upper(op->inputs[CACHED_KEYS]->dims[1]);
+    const int64_t heads = upper(op->inputs[CACHED_QUERIES]->dims[1]),
+                  groups = upper(op->inputs[CACHED_KEYS]->dims[1]);
+    const int64_t queries = groups > CACHED_BAND ? heads : heads / groups * CACHED_BAND;
 
-    return CACHED_BAND * share * cached_attention_room(op) * computed_bytes(op->outputs[0]);
+    return queries * cached_attention_room(op) * computed_bytes(op->outputs[0]);
 }
 
 /* Groups of heads. */

@@ -2,11 +2,16 @@
  * generator/ops/ops.h).
  *
  * Neighbours of one sequence at neighbouring positions are a band: their queries of one group of heads meet its keys together, page by
- * page. Their scores stand in s, T_room of them for each query: first as dot products, then as weights that sum up to 1, 0 where a
- * query does not see the key; last they weigh the values. Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie
+ * page. A row alone meets those of all groups, some keys at a time, in the order in which they lie in memory. Scores stand in s, T_room
+ * of them for each query: first as dot products, then as weights that sum up to 1, 0 where a query does not see the key; last they
+ * weigh the values. Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie
  * together, T_groups of them. T_windowed: a row sees the last T_window positions alone. T_capped: scores are T_cap * tanh(T_scale * x).
  * T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_vector_math: there is a vector exp for the type. Fits: always. */
-enum { T_NAME_rows = 4 }; /* of a band, at most */
+enum {
+    T_NAME_rows = 4,                        /* of a band, at most */
+    T_NAME_near = 16,                       /* keys that a row alone meets at a time */
+    T_NAME_sums = MODC_LANES == 16 ? 16 : 8 /* vectors of a tile of y */
+};
 
 /* s (queries, count), rows T_room apart, = q . k, of queries ldq apart; how many they are is a constant of the call. */
 MODC_INLINE void T_NAME_dots(T_real *restrict s, const T_of_q *restrict q, const int ldq,
@@ -63,7 +68,26 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
 {
     T_real most = -T_V(inf)(), sum = 0, last;
 
-    for (int j = low; j < high; j++) {
+#if T_vector_math
+    const int full = low + (high - low) / T_LANES * T_LANES;
+    T_vec total = T_V(set)(0);
+
+#if !T_bias
+    T_vec most_v = T_V(set)(most); /* may lose a NaN, which exp brings back */
+
+    for (int j = low; j < full; j += T_LANES) {
+        T_vec score = T_V(load)(s + j) * T_scale;
+
+#if T_capped
+        score = T_cap * T_V(tanh)(score);
+#endif
+        T_V(store)(s + j, score);
+        most_v = T_V(atleast)(score, most_v);
+    }
+    most = T_V(hmax)(most_v);
+#endif
+#endif
+    for (int j = T_IF(T_vector_math && !T_bias, full, low); j < high; j++) {
         T_real score = s[j] * T_scale;
 
 #if T_capped
@@ -76,9 +100,6 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
         most = T_S(max)(most, score);
     }
 #if T_vector_math
-    const int full = low + (high - low) / T_LANES * T_LANES;
-    T_vec total = T_V(set)(0);
-
     for (int j = low; j < full; j += T_LANES) {
         const T_vec e = T_V(exp_negative)(T_V(load)(s + j) - most);
 
@@ -86,16 +107,11 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
         total += e;
     }
     sum = T_V(sum)(total);
-    for (int j = full; j < high; j++) {
-        s[j] = T_S(exp)(s[j] - most);
-        sum += s[j];
-    }
-#else
-    for (int j = low; j < high; j++) {
-        s[j] = T_S(exp)(s[j] - most);
-        sum += s[j];
-    }
 #endif
+    for (int j = T_IF(T_vector_math, full, low); j < high; j++) {
+        s[j] = T_S(exp)(s[j] - most);
+        sum += s[j];
+    }
     last = 1 / sum;
     for (int j = low; j < high; j++)
         s[j] *= last;
@@ -105,47 +121,98 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
         s[j] = 0;
 }
 
+/* Of rows of y, ldy apart, `columns` from c on += s (queries, count) . v; how many both are is a constant of the call. */
+MODC_INLINE void T_NAME_columns(T_of_y *restrict y, const int ldy, const T_real *restrict s,
+                                const T_of_v *restrict v, const int queries, const int columns, const int count T_ARGS)
+{
+    const int vectors = (columns + T_LANES - 1) / T_LANES, rest = columns - (vectors - 1) * T_LANES;
+    T_vec sum[T_NAME_sums];
+
+    MODC_UNROLL
+    for (int i = 0; i < queries * vectors; i++)
+        sum[i] = i % vectors < vectors - 1 || rest == T_LANES
+                     ? T_OF(y, load)(y + i / vectors * ldy + i % vectors * T_LANES)
+                     : T_OF(y, load_part)(y + i / vectors * ldy + i % vectors * T_LANES, rest);
+    MODC_ROLL
+    for (int j = 0; j < count; j++) {
+        const T_of_v *const values = v + j * (T_groups * T_c);
+
+        MODC_UNROLL
+        for (int c = 0; c < vectors; c++) {
+            const T_vec value = c < vectors - 1 || rest == T_LANES ? T_OF(v, load)(values + c * T_LANES)
+                                                                   : T_OF(v, load_part)(values + c * T_LANES, rest);
+
+            MODC_UNROLL
+            for (int i = 0; i < queries; i++)
+                sum[i * vectors + c] += s[i * T_room + j] * value;
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < queries * vectors; i++) {
+        if (i % vectors < vectors - 1 || rest == T_LANES)
+            T_OF(y, store)(y + i / vectors * ldy + i % vectors * T_LANES, sum[i]);
+        else
+            T_OF(y, store_part)(y + i / vectors * ldy + i % vectors * T_LANES, sum[i], rest);
+    }
+}
+
 /* Rows of y, ldy apart, += s (queries, count) . v; how many they are is a constant of the call. */
 MODC_INLINE void T_NAME_mean(T_of_y *restrict y, const int ldy, const T_real *restrict s,
                              const T_of_v *restrict v, const int queries, const int count T_ARGS)
 {
-    const int whole = T_c / T_LANES * T_LANES, step = T_groups * T_c;
+    const int columns = T_NAME_sums / queries * T_LANES, whole = T_c / columns * columns;
 
-    for (int c = 0; c < whole; c += T_LANES) {
-        T_vec sum[4];
+    for (int c = 0; c < whole; c += columns)
+        T_NAME_columns(y + c, ldy, s, v + c, queries, columns, count T_PASS);
+    if (whole < T_c)
+        T_NAME_columns(y + whole, ldy, s, v + whole, queries, T_c - whole, count T_PASS);
+}
 
-        MODC_UNROLL
-        for (int i = 0; i < queries; i++)
-            sum[i] = T_OF(y, load)(y + i * ldy + c);
-        MODC_ROLL
-        for (int j = 0; j < count; j++) {
-            const T_vec value = T_OF(v, load)(v + j * step + c);
+/* s (rows, heads of a group, count) = q . k of a group's heads in rows of a band. */
+MODC_INLINE void T_NAME_keys(T_real *restrict s, const T_of_q *restrict q, const T_of_k *restrict k, const int rows,
+                             const int count T_ARGS)
+{
+    const int share = T_heads / T_groups;
 
-            MODC_UNROLL
-            for (int i = 0; i < queries; i++)
-                sum[i] += s[i * T_room + j] * value;
-        }
-        MODC_UNROLL
-        for (int i = 0; i < queries; i++)
-            T_OF(y, store)(y + i * ldy + c, sum[i]);
+    if (share == 1 && rows == T_NAME_rows) {
+        T_NAME_dots(s, q, T_qm, k, T_NAME_rows, count T_PASS);
+        return;
     }
-    if (whole < T_c) {
-        T_vec sum[4];
+    for (int r = 0; r < rows; r++) {
+        const T_of_q *const query = q + r * T_qm;
+        T_real *const score = s + r * share * T_room;
+        int h = 0;
 
-        MODC_UNROLL
-        for (int i = 0; i < queries; i++)
-            sum[i] = T_OF(y, load_part)(y + i * ldy + whole, T_c - whole);
-        MODC_ROLL
-        for (int j = 0; j < count; j++) {
-            const T_vec value = T_OF(v, load_part)(v + j * step + whole, T_c - whole);
+        for (; h <= share - 4; h += 4)
+            T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, k, 4, count T_PASS);
+        for (; h <= share - 2; h += 2)
+            T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, k, 2, count T_PASS);
+        for (; h < share; h++)
+            T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, k, 1, count T_PASS);
+    }
+}
 
-            MODC_UNROLL
-            for (int i = 0; i < queries; i++)
-                sum[i] += s[i * T_room + j] * value;
-        }
-        MODC_UNROLL
-        for (int i = 0; i < queries; i++)
-            T_OF(y, store_part)(y + i * ldy + whole, sum[i], T_c - whole);
+/* y += s . v, likewise. */
+MODC_INLINE void T_NAME_values(T_of_y *restrict y, const T_real *restrict s, const T_of_v *restrict v, const int rows,
+                               const int count T_ARGS)
+{
+    const int share = T_heads / T_groups;
+
+    if (share == 1 && rows == T_NAME_rows) {
+        T_NAME_mean(y, T_heads * T_c, s, v, T_NAME_rows, count T_PASS);
+        return;
+    }
+    for (int r = 0; r < rows; r++) {
+        T_of_y *const out = y + r * T_heads * T_c;
+        const T_real *const weight = s + r * share * T_room;
+        int h = 0;
+
+        for (; h <= share - 4; h += 4)
+            T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, v, 4, count T_PASS);
+        for (; h <= share - 2; h += 2)
+            T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, v, 2, count T_PASS);
+        for (; h < share; h++)
+            T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, v, 1, count T_PASS);
     }
 }
 
@@ -159,11 +226,15 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
     int rows;
 
 #if T_by_rows
+    const int first_group = modc_share(T_groups, slice, T_slices);
+    const int last_group = modc_share(T_groups, slice + 1, T_slices);
+
     s += slice * T_scratch;
 #endif
     for (int row = 0; row < T_m; row += rows) {
         const int64_t *const table = pages + sequence[row] * T_per;
         const int first = (int)position[row];
+        int many, near; /* groups, and of their keys, that are met together */
 
         rows = 1;
         while (rows < T_NAME_rows && row + rows < T_m && sequence[row + rows] == sequence[row] &&
@@ -172,66 +243,38 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
 
         const int low = T_IF(T_windowed, modc_max(first - T_window + 1, 0), 0), end = first + rows;
 
-        for (int g = T_IF(T_by_rows, modc_share(T_groups, slice, T_slices), 0);
-             g < T_IF(T_by_rows, modc_share(T_groups, slice + 1, T_slices), T_groups); g++) {
+        many = rows > 1 ? 1 : T_IF(T_by_rows, last_group - first_group, T_groups);
+        near = rows > 1 ? T_page : T_NAME_near;
+        for (int g0 = T_IF(T_by_rows, first_group, 0); g0 < T_IF(T_by_rows, last_group, T_groups); g0 += many) {
             int next;
 
             for (int at = low; at < end; at = next) {
                 const int in = at % T_page;
                 const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
-                const T_of_k *const keys = k + (slot * T_groups + g) * T_d;
 
-                next = modc_min(at - in + T_page, end);
-                if (share == 1 && rows == T_NAME_rows) {
-                    T_NAME_dots(s + at - low, q + row * T_qm + g * T_qh, T_qm, keys, T_NAME_rows, next - at T_PASS);
-                    continue;
-                }
-                for (int r = 0; r < rows; r++) {
-                    const T_of_q *const query = q + (row + r) * T_qm + g * share * T_qh;
-                    T_real *const score = s + r * share * T_room + at - low;
-                    int h = 0;
-
-                    for (; h <= share - 4; h += 4)
-                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 4, next - at T_PASS);
-                    for (; h <= share - 2; h += 2)
-                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 2, next - at T_PASS);
-                    for (; h < share; h++)
-                        T_NAME_dots(score + h * T_room, query + h * T_qh, T_qh, keys, 1, next - at T_PASS);
-                }
+                next = modc_min(at + modc_min(near, T_page - in), end);
+                for (int g = g0; g < g0 + many; g++)
+                    T_NAME_keys(s + (g - g0) * share * T_room + at - low, q + row * T_qm + g * share * T_qh,
+                                k + (slot * T_groups + g) * T_d, rows, next - at T_PASS);
             }
-            for (int r = 0; r < rows; r++) {
-                const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
+            for (int g = g0; g < g0 + many; g++)
+                for (int i = 0; i < rows * share; i++) {
+                    const int r = i / share, h = g * share + i % share;
+                    const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
 
-                for (int h = 0; h < share; h++)
-                    T_NAME_weigh(s + (r * share + h) * T_room,
-                                 T_IF(T_bias, bias + (g * share + h) * T_n, bias), from - low, first + r + 1 - low,
-                                 end - low T_PASS);
-                for (int c = 0; c < share * T_c; c++)
-                    y[((row + r) * T_heads + g * share) * T_c + c] = T_PUT(y, 0);
-            }
+                    T_NAME_weigh(s + ((g - g0) * share + i) * T_room, T_IF(T_bias, bias + h * T_n, bias), from - low,
+                                 first + r + 1 - low, end - low T_PASS);
+                    for (int c = 0; c < T_c; c++)
+                        y[((row + r) * T_heads + h) * T_c + c] = T_PUT(y, 0);
+                }
             for (int at = low; at < end; at = next) {
                 const int in = at % T_page;
                 const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
-                const T_of_v *const values = v + (slot * T_groups + g) * T_c;
 
-                next = modc_min(at - in + T_page, end);
-                if (share == 1 && rows == T_NAME_rows) {
-                    T_NAME_mean(y + (row * T_heads + g) * T_c, T_heads * T_c, s + at - low, values, T_NAME_rows,
-                                next - at T_PASS);
-                    continue;
-                }
-                for (int r = 0; r < rows; r++) {
-                    T_of_y *const out = y + ((row + r) * T_heads + g * share) * T_c;
-                    const T_real *const weight = s + r * share * T_room + at - low;
-                    int h = 0;
-
-                    for (; h <= share - 4; h += 4)
-                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 4, next - at T_PASS);
-                    for (; h <= share - 2; h += 2)
-                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 2, next - at T_PASS);
-                    for (; h < share; h++)
-                        T_NAME_mean(out + h * T_c, T_c, weight + h * T_room, values, 1, next - at T_PASS);
-                }
+                next = modc_min(at + modc_min(near, T_page - in), end);
+                for (int g = g0; g < g0 + many; g++)
+                    T_NAME_values(y + (row * T_heads + g * share) * T_c, s + (g - g0) * share * T_room + at - low,
+                                  v + (slot * T_groups + g) * T_c, rows, next - at T_PASS);
             }
         }
     }

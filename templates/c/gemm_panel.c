@@ -10,8 +10,14 @@
  * more than T_stream_kb the next band is fetched meanwhile. T_some_pass, T_some_stream: there are such calls. */
 
 #if T_some_stream
+#if T_converts_w && !T_fixed_m
+/* One tile at (row, column); rows and columns are constants of the call. Where share > 0 the tile, as the turn-th of its
+ * band, prefetches its part of the next band: share values with each step in K. share < 0: of a panel, which it reads alone,
+ * what comes a page later. */
+#else
 /* One tile at (row, column); rows and columns are constants of the call. Where share > 0 the tile, as the turn-th of its
  * band, prefetches its part of the next band: share values with each step in K. */
+#endif
 #else
 /* One tile at (row, column); rows and columns are constants of the call. */
 #endif
@@ -34,6 +40,13 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 #if T_some_stream
         if (share > 0)
             MODC_PREFETCH(w + vectors * T_LANES * T_k + (turn * T_k + k) * share);
+#if T_converts_w && !T_fixed_m
+        if (share < 0) {
+            MODC_UNROLL
+            for (int line = 0; line < sets * T_P * (int)sizeof *w; line += 64)
+                MODC_PREFETCH_NEAR((const char *)(w + k * T_P) + line + 4096);
+        }
+#endif
 #endif
         MODC_UNROLL
         for (int i = 0; i < tile * sets; i++)
@@ -89,14 +102,36 @@ MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, cons
     }
 }
 
-#if (T_some_pass || T_slices > 1) && !T_fixed_m
-#if T_some_pass
-/* Rows from ... to - 1 over all columns; a w that does not stay in cache is read a band at a time. */
-#else
-/* Rows from ... to - 1 over all columns. */
+#if T_some_stream && !T_fixed_m
+/* One row: panel after panel, so that w is one stream through memory. */
+MODC_INLINE void T_NAME_row(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                            const T_of_bias *restrict bias T_ARGS)
+{
+    const int whole = T_n / T_P;
+#if T_by_columns
+    const int panels = (T_n + T_P - 1) / T_P, from = modc_share(panels, slice, T_slices);
+    const int to = modc_share(panels, slice + 1, T_slices);
 #endif
-MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_y *T_RESTRICT y,
-                             const T_of_x *restrict x, const T_of_w *restrict w,
+
+#if T_by_rows
+    if (slice > 0)
+        return;
+#endif
+    for (int p = T_IF(T_by_columns, from, 0); p < T_IF(T_by_columns, modc_min(to, whole), whole); p++)
+        T_NAME_tile(y, x, w, bias, 1, T_P, 0, p * T_P, T_IF(T_converts_w, -1, 0), 0 T_PASS);
+    if (T_IF(T_by_columns, to > whole, whole * T_P < T_n))
+        T_NAME_tile(y, x, w, bias, 1, T_n % T_P, 0, whole * T_P, 0, 0 T_PASS);
+}
+
+#endif
+#if (T_some_pass || T_slices > 1) && !T_fixed_m
+#if T_by_columns
+/* Rows from ... to - 1 over a slice's columns. */
+#else
+/* Rows from ... to - 1 over columns left ... right - 1. */
+#endif
+MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to T_MORE(!T_by_columns, const int left, const int right),
+                             T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                              const T_of_bias *restrict bias T_ARGS)
 {
 #if T_some_pass || T_by_columns
@@ -120,14 +155,12 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_
 #if T_some_pass
     const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : band;
 
-    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += wide)
+    for (int c = left; c < right; c += wide)
         T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), c,
-                     modc_min(c + wide, T_IF(T_by_columns, right, T_n)) T_MORE(T_some_stream, share, T_IF(T_by_rows, begin, 0)),
-                     y, x, w, bias T_PASS);
+                     modc_min(c + wide, right) T_MORE(T_some_stream, share, T_IF(T_by_rows, begin, 0)), y, x, w, bias T_PASS);
 #else
 
-    T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), T_IF(T_by_columns, left, 0),
-                 T_IF(T_by_columns, right, T_n), y, x, w, bias T_PASS);
+    T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), left, right, y, x, w, bias T_PASS);
 #endif
 }
 
@@ -136,8 +169,22 @@ T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                         const T_of_bias *restrict bias T_ARGS)
 {
-#if !T_fixed_m && (T_some_pass || T_slices > 1)
+#if !T_fixed_m && T_some_stream
+    if (T_m == 1 && T_n * T_k * (int)sizeof(T_of_w) > T_stream_kb * 1024) {
+        T_NAME_row(y, x, w, bias T_PASS);
+        return;
+    }
+#endif
+#if !T_fixed_m && T_by_columns
     MODC_EACH_HEIGHT(T_NAME_rows, T_m, y, x, w, bias T_PASS);
+#elif !T_fixed_m && T_some_pass
+    /* as many columns as the flattest tiles take, by tiles of all heights: the others find them in the cache */
+    const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : MODC_TILE_VECTORS(1) * T_LANES;
+
+    for (int c = 0; c < T_n; c += wide)
+        MODC_EACH_HEIGHT(T_NAME_rows, T_m, c, modc_min(c + wide, T_n), y, x, w, bias T_PASS);
+#elif !T_fixed_m && T_slices > 1
+    MODC_EACH_HEIGHT(T_NAME_rows, T_m, 0, T_n, y, x, w, bias T_PASS);
 #elif !T_fixed_m
     MODC_EACH_HEIGHT(T_NAME_block, T_m, 0, T_n, y, x, w, bias T_PASS);
 #else

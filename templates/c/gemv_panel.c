@@ -45,7 +45,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         /* a page and more ahead: where a line holds twice the values, the processor's own prefetch falls behind */
         MODC_UNROLL
         for (int line = 0; line < sets * T_P * (int)sizeof *w; line += 64)
-            MODC_PREFETCH((const char *)(w + k * T_P) + line + 4096);
+            MODC_PREFETCH_NEAR((const char *)(w + k * T_P) + line + 4096);
 #endif
         MODC_UNROLL
         for (int j = 0; j < vectors * sets; j++) {

@@ -170,8 +170,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_block(
     }
 }
 
-/* Rows from ... to - 1 over all columns; a w that does not stay in cache is read a band at a
- * time. */
+/* Rows from ... to - 1 over a slice's columns. */
 MODC_INLINE void gemm_panel_slice_of_columns_rows(
     const int rows, const int from, const int to, float *restrict y, const float *restrict x,
     const float *restrict w, const float *restrict bias, const int BIAS, const int M, const int N,

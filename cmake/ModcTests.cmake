@@ -754,6 +754,9 @@ function(modc_api_tests)
         modc_api_test(cuda_failing cuda_failing.c "tests/specs/trained.yaml --device cuda"
                       ENV "RUNNER=tests/support/failing_calls.sh")
     endif()
+    modc_api_test(heights heights.c tests/api/heights.yaml tests/api/heights_narrow.yaml
+                  "tests/api/heights_split.yaml --plan split=3"
+                  "tests/api/heights_split.yaml --model heights_rows --plan split=3 --set rows=1024")
     modc_api_test(threads threads.c ${policy})
     set(CMAKE_REQUIRED_FLAGS "-fsanitize=thread")
     check_c_source_runs("int main(void) { return 0; }" MODC_RUNS_TSAN)

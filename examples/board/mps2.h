@@ -1,4 +1,5 @@
-/* mps2.h - what the programs use of the board: Arm's MPS2 with the image AN386, as QEMU has it. */
+/* mps2.h - what the programs use of the board: Arm's MPS2 with the image AN386, as QEMU has it, or with BOARD_MPS3 the MPS3 with
+ * AN547. */
 #ifndef MPS2_H
 #define MPS2_H
 

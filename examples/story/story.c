@@ -2,7 +2,9 @@
 #include "story.h"
 #include "mps2.h"
 
-enum { TOKENS = 64 };
+#ifndef TOKENS
+#define TOKENS 64
+#endif
 
 static struct story_params params;
 static struct story net;

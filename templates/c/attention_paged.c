@@ -2,14 +2,13 @@
  * generator/ops/ops.h).
  *
  * Neighbours of one sequence at neighbouring positions are a band: their queries of one group of heads meet its keys together, page by
- * page. A row alone meets those of all groups, some keys at a time, in the order in which they lie in memory. Scores stand in s, T_room
+ * page. A row alone meets key after key, each with all heads: in the order in which they lie in memory. Scores stand in s, T_room
  * of them for each query: first as dot products, then as weights that sum up to 1, 0 where a query does not see the key; last they
  * weigh the values. Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie
  * together, T_groups of them. T_windowed: a row sees the last T_window positions alone. T_capped: scores are T_cap * tanh(T_scale * x).
  * T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_vector_math: there is a vector exp for the type. Fits: always. */
 enum {
     T_NAME_rows = 4,                        /* of a band, at most */
-    T_NAME_near = 16,                       /* keys that a row alone meets at a time */
     T_NAME_sums = MODC_LANES == 16 ? 16 : 8 /* vectors of a tile of y */
 };
 
@@ -216,6 +215,53 @@ MODC_INLINE void T_NAME_values(T_of_y *restrict y, const T_real *restrict s, con
     }
 }
 
+/* s (heads, count) = q . k of one row: key after key. */
+MODC_INLINE void T_NAME_row_keys(T_real *restrict s, const T_of_q *restrict q, const T_of_k *restrict k, const int heads,
+                                 const int count T_ARGS)
+{
+    enum { some = 4 };
+    const int share = T_heads / T_groups, whole = T_d / T_LANES * T_LANES;
+
+    for (int j = 0; j < count; j++) {
+        const T_of_k *const key = k + j * (T_groups * T_d);
+
+        for (int h = 0; h < heads; h += some) {
+            const int rest = modc_min(heads - h, some) - 1; /* what is missing is computed for the last one, and not kept */
+            T_vec sum[some];
+            T_real total[some];
+
+            MODC_UNROLL
+            for (int i = 0; i < some; i++) { /* one by one, so that memory is read as it lies */
+                const T_of_q *const one = q + (h + modc_min(i, rest)) * T_qh;
+                const T_of_k *const own = key + (h + modc_min(i, rest)) / share * T_d;
+
+                sum[i] = T_V(set)(0);
+                for (int e = 0; e < whole; e += T_LANES)
+                    sum[i] += T_OF(q, load)(one + e) * T_OF(k, load)(own + e);
+                if (whole < T_d)
+                    sum[i] += T_OF(q, load_part)(one + whole, T_d - whole) *
+                              T_OF(k, load_part)(own + whole, T_d - whole);
+            }
+            T_V(sums)(sum, total, some);
+            for (int i = 0; i <= rest; i++)
+                s[(h + i) * T_room + j] = total[i];
+        }
+    }
+}
+
+/* y (heads, T_c) += s . v, likewise. */
+MODC_INLINE void T_NAME_row_values(T_of_y *restrict y, const T_real *restrict s, const T_of_v *restrict v, const int heads,
+                                   const int count T_ARGS)
+{
+    const int share = T_heads / T_groups;
+
+    for (int j = 0; j < count; j++) {
+        MODC_FENCE; /* a compiler would take two keys at a time, and memory is read half as fast */
+        for (int h = 0; h < heads; h++)
+            T_NAME_mean(y + h * T_c, T_c, s + h * T_room + j, v + (j * T_groups + h / share) * T_c, 1, 1 T_PASS);
+    }
+}
+
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of_k *restrict k,
                         const T_of_v *restrict v, const int64_t *restrict sequence,
@@ -234,7 +280,7 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
     for (int row = 0; row < T_m; row += rows) {
         const int64_t *const table = pages + sequence[row] * T_per;
         const int first = (int)position[row];
-        int many, near; /* groups, and of their keys, that are met together */
+        int many; /* groups that are met together */
 
         rows = 1;
         while (rows < T_NAME_rows && row + rows < T_m && sequence[row + rows] == sequence[row] &&
@@ -244,7 +290,6 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
         const int low = T_IF(T_windowed, modc_max(first - T_window + 1, 0), 0), end = first + rows;
 
         many = rows > 1 ? 1 : T_IF(T_by_rows, last_group - first_group, T_groups);
-        near = rows > 1 ? T_page : T_NAME_near;
         for (int g0 = T_IF(T_by_rows, first_group, 0); g0 < T_IF(T_by_rows, last_group, T_groups); g0 += many) {
             int next;
 
@@ -252,29 +297,34 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
                 const int in = at % T_page;
                 const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
 
-                next = modc_min(at + modc_min(near, T_page - in), end);
-                for (int g = g0; g < g0 + many; g++)
-                    T_NAME_keys(s + (g - g0) * share * T_room + at - low, q + row * T_qm + g * share * T_qh,
-                                k + (slot * T_groups + g) * T_d, rows, next - at T_PASS);
+                next = modc_min(at - in + T_page, end);
+                if (rows > 1)
+                    T_NAME_keys(s + at - low, q + row * T_qm + g0 * share * T_qh, k + (slot * T_groups + g0) * T_d,
+                                rows, next - at T_PASS);
+                else
+                    T_NAME_row_keys(s + at - low, q + row * T_qm + g0 * share * T_qh,
+                                    k + (slot * T_groups + g0) * T_d, many * share, next - at T_PASS);
             }
-            for (int g = g0; g < g0 + many; g++)
-                for (int i = 0; i < rows * share; i++) {
-                    const int r = i / share, h = g * share + i % share;
-                    const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
+            for (int i = 0; i < rows * many * share; i++) {
+                const int r = i / (many * share), h = g0 * share + i % (many * share);
+                const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
 
-                    T_NAME_weigh(s + ((g - g0) * share + i) * T_room, T_IF(T_bias, bias + h * T_n, bias), from - low,
-                                 first + r + 1 - low, end - low T_PASS);
-                    for (int c = 0; c < T_c; c++)
-                        y[((row + r) * T_heads + h) * T_c + c] = T_PUT(y, 0);
-                }
+                T_NAME_weigh(s + i * T_room, T_IF(T_bias, bias + h * T_n, bias), from - low, first + r + 1 - low,
+                             end - low T_PASS);
+                for (int c = 0; c < T_c; c++)
+                    y[((row + r) * T_heads + h) * T_c + c] = T_PUT(y, 0);
+            }
             for (int at = low; at < end; at = next) {
                 const int in = at % T_page;
                 const ptrdiff_t slot = (ptrdiff_t)table[at / T_page] * T_page + in;
 
-                next = modc_min(at + modc_min(near, T_page - in), end);
-                for (int g = g0; g < g0 + many; g++)
-                    T_NAME_values(y + (row * T_heads + g * share) * T_c, s + (g - g0) * share * T_room + at - low,
-                                  v + (slot * T_groups + g) * T_c, rows, next - at T_PASS);
+                next = modc_min(at - in + T_page, end);
+                if (rows > 1)
+                    T_NAME_values(y + (row * T_heads + g0 * share) * T_c, s + at - low,
+                                  v + (slot * T_groups + g0) * T_c, rows, next - at T_PASS);
+                else
+                    T_NAME_row_values(y + (row * T_heads + g0 * share) * T_c, s + at - low,
+                                      v + (slot * T_groups + g0) * T_c, many * share, next - at T_PASS);
             }
         }
     }

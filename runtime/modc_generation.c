@@ -257,10 +257,6 @@ enum modc_status modc_check_options(const struct modc_generator *gen,
             return refuse("stop has a text of more than 128 bytes", message, room);
     if (options->top_logprobs > MODC_MAX_TOP)
         return refuse("top_logprobs is over 20", message, room);
-    if (options->num_beams > 1 && options->stop_count > 0)
-        return refuse("stop has texts, which beams do not look for: num_beams has to be 1", message, room);
-    if (options->num_beams > 1 && options->max_time > 0)
-        return refuse("max_time is set, which beams do not look at: num_beams has to be 1", message, room);
     if (options->max_time > 0 && gen->clock == NULL)
         return refuse("max_time is set, and the generator has no clock", message, room);
     if (options->grammar != NULL && modc_generation_eos(options).count == 0)
@@ -615,6 +611,19 @@ static bool find_stop(const struct modc_generation_options *options, const char 
     return false;
 }
 
+/* Whether a stop string ends behind the first `from` bytes. */
+static bool ends_by_stop(const struct modc_generation_options *options, const char *text, int from, int bytes)
+{
+    for (int i = 0; i < options->stop_count; i++) {
+        const int length = (int)strlen(options->stop[i]);
+
+        for (int end = from + 1 > length ? from + 1 : length; end <= bytes; end++)
+            if (length > 0 && memcmp(options->stop[i], text + end - length, (size_t)length) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* The text that the token completes, and whether a stop string is in it. `ends`: no more tokens come. */
 static void tell_text(struct modc_generator *gen, int sequence, struct modc_event *event)
 {
@@ -664,19 +673,25 @@ static void drop_told(struct modc_generator *gen, int sequence)
 
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
-static enum modc_finish find_finish(const struct modc_generator *gen, const struct modc_sequence *s,
-                                    int64_t token)
+bool modc_is_late(const struct modc_generator *gen, int sequence)
 {
+    const struct modc_sequence *s = &gen->sequences[sequence];
+
+    return s->options.max_time > 0 && gen->clock != NULL &&
+           gen->clock(gen->clock_user) - s->started >= (double)s->options.max_time;
+}
+
+static enum modc_finish find_finish(const struct modc_generator *gen, int sequence, int64_t token)
+{
+    const struct modc_sequence *s = &gen->sequences[sequence];
+
     if (modc_ids_have(modc_generation_eos(&s->options), token))
         return MODC_FINISH_EOS;
     if (s->length >= modc_generation_length(&s->options, s->prompt))
         return MODC_FINISH_LENGTH;
     if (s->length >= gen->table->context)
         return MODC_FINISH_FULL;
-    if (s->options.max_time > 0 && gen->clock != NULL &&
-        gen->clock(gen->clock_user) - s->started >= (double)s->options.max_time)
-        return MODC_FINISH_TIME;
-    return MODC_FINISH_NONE;
+    return modc_is_late(gen, sequence) ? MODC_FINISH_TIME : MODC_FINISH_NONE;
 }
 
 /* It ends without a token. */
@@ -748,7 +763,7 @@ static void pick(struct modc_generator *gen, int sequence, int row, struct modc_
     s->length++;
     if (s->options.grammar != NULL)
         s->grammar = modc_grammar_advance(s->options.grammar, s->grammar, token);
-    event->finish = find_finish(gen, s, token);
+    event->finish = find_finish(gen, sequence, token);
     tell_text(gen, sequence, event);
     s->active = event->finish == MODC_FINISH_NONE;
 }
@@ -851,6 +866,54 @@ enum modc_status modc_generator_step(struct modc_generator *gen, struct modc_eve
         while (*count < room - (gen->table->sequences - 1 - i) && modc_event_of(gen, i, &events[*count]))
             ++*count;
     return status;
+}
+
+/* ---- tokens that were chosen elsewhere ---------------------------------------------------------------------------- */
+
+void modc_push_token(struct modc_generator *gen, int sequence, int64_t token)
+{
+    struct modc_sequence *s = &gen->sequences[sequence];
+    size_t more = 0;
+
+    modc_ids_of(gen, sequence)[s->length++] = token;
+    if (s->options.stop_count == 0)
+        return;
+    if (modc_decoder_push(&s->decoder, token, text_of(gen, sequence) + s->text_bytes,
+                          (size_t)(text_room(gen->table) - s->text_bytes), &more) == MODC_OK)
+        s->text_bytes += (int)more;
+    s->text_sent = s->text_bytes < MODC_MAX_STOP ? 0 : s->text_bytes - MODC_MAX_STOP + 1;
+    drop_told(gen, sequence);
+}
+
+bool modc_token_stops(const struct modc_generator *gen, int sequence, int64_t token)
+{
+    const struct modc_sequence *s = &gen->sequences[sequence];
+    struct modc_decoder decoder = s->decoder;
+    char *text = text_of(gen, sequence);
+    size_t more = 0;
+
+    return s->options.stop_count > 0 &&
+           modc_decoder_push(&decoder, token, text + s->text_bytes,
+                             (size_t)(text_room(gen->table) - s->text_bytes), &more) == MODC_OK &&
+           ends_by_stop(&s->options, text, s->text_bytes, s->text_bytes + (int)more);
+}
+
+void modc_tell_token(struct modc_generator *gen, int sequence, int64_t token, bool last,
+                     struct modc_event *event)
+{
+    struct modc_sequence *s = &gen->sequences[sequence];
+
+    drop_told(gen, sequence);
+    modc_ids_of(gen, sequence)[s->length++] = token;
+    *event = (struct modc_event){.sequence = sequence, .token = token};
+    if (last) {
+        event->finish = find_finish(gen, sequence, token);
+        if (event->finish == MODC_FINISH_NONE) /* a stop string, unless that was not why */
+            event->finish = MODC_FINISH_TIME;
+    }
+    tell_text(gen, sequence, event);
+    if (!last)
+        event->finish = MODC_FINISH_NONE;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */

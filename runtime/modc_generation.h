@@ -284,7 +284,8 @@ struct modc_responses {
     int64_t pad;
 };
 
-/* Called with each event while a batch is written; `row` of the responses. Nonzero: that row ends with MODC_FINISH_USER. */
+/* Called with each event while a batch is written; `row` of the responses. Nonzero: that row ends with MODC_FINISH_USER. Of beams all events
+ * of a prompt come when its search has ended, with `sequence` -1. */
 typedef int modc_listener(void *user, int row, const struct modc_event *event);
 
 enum { MODC_MAX_BEAMS = 64 };

@@ -30,6 +30,16 @@ enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_ba
 enum modc_status modc_advance(struct modc_generator *gen);
 bool modc_event_of(struct modc_generator *gen, int sequence, struct modc_event *event);
 
+/* Whether its max_time is over. */
+bool modc_is_late(const struct modc_generator *gen, int sequence);
+
+/* Of sequences that no step works for, since a search chooses their tokens: one more; whether this one would complete a stop string; and,
+ * of a sequence that was only begun, one more as steps tell of them (`last`: with how it ended). */
+void modc_push_token(struct modc_generator *gen, int sequence, int64_t token);
+bool modc_token_stops(const struct modc_generator *gen, int sequence, int64_t token);
+void modc_tell_token(struct modc_generator *gen, int sequence, int64_t token, bool last,
+                     struct modc_event *event);
+
 /* A prompt whose responses begin one behind the other. What several have in common is read once. */
 struct modc_job {
     const int64_t *ids, *source; /* source: NULL, or what the responses are written from */

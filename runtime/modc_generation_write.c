@@ -305,13 +305,33 @@ static enum modc_status call_beams(struct search *search, int count)
     return status;
 }
 
-/* The beam that beam i goes on from. At first there is the prompt alone, which all of them are: others than the first count where fewer
+/* The beam that is gone on from. At first there is the prompt alone, which all of them are: others than the first count where fewer
  * tokens may come than there are beams. */
-static int parent_of(const struct search *search, int i)
+static int parent_of(const struct search *search, int parent)
 {
-    const int parent = search->beams.parents[i];
-
     return search->sequences[parent] >= 0 ? parent : 0;
+}
+
+/* A step of the search. */
+static enum modc_status choose(struct search *search)
+{
+    struct modc_beams *beams = &search->beams;
+    const enum modc_status status = modc_beams_propose(beams, search->rows);
+
+    if (status != MODC_OK)
+        return status;
+
+    const bool late = modc_is_late(search->gen, search->sequences[0]);
+
+    for (int i = 0; i < beams->candidate_count; i++) {
+        struct modc_candidate *candidate = &beams->candidates[i];
+        const int parent = parent_of(search, candidate->parent);
+
+        candidate->stops |= late ||
+                            modc_token_stops(search->gen, search->sequences[parent], candidate->token);
+    }
+    modc_beams_advance(beams);
+    return MODC_OK;
 }
 
 /* Beam i goes on from parents[i], with tokens[i] behind it: the first of a parent's children has its sequence, others a fork. */
@@ -324,7 +344,7 @@ static enum modc_status follow(struct search *search)
     enum modc_status status = MODC_OK;
 
     for (int i = 0; i < width; i++) {
-        const int parent = parent_of(search, i);
+        const int parent = parent_of(search, search->beams.parents[i]);
 
         next[i] = taken[parent] ? -1 : search->sequences[parent];
         taken[parent] = true;
@@ -334,15 +354,13 @@ static enum modc_status follow(struct search *search)
             modc_generator_end(gen, search->sequences[i]);
     for (int i = 0; i < width && status == MODC_OK; i++)
         if (next[i] < 0) {
-            status = modc_generator_fork(gen, search->sequences[parent_of(search, i)], 0, &next[i]);
+            status = modc_generator_fork(gen, search->sequences[parent_of(search, search->beams.parents[i])], 0,
+                                         &next[i]);
             if (status == MODC_OK)
                 gen->sequences[next[i]].row = 0;
         }
-    for (int i = 0; i < width && status == MODC_OK; i++) {
-        struct modc_sequence *s = &gen->sequences[next[i]];
-
-        modc_ids_of(gen, next[i])[s->length++] = search->beams.tokens[i];
-    }
+    for (int i = 0; i < width && status == MODC_OK; i++)
+        modc_push_token(gen, next[i], search->beams.tokens[i]);
     memcpy(search->sequences, next, sizeof next);
     return status;
 }
@@ -373,7 +391,7 @@ static enum modc_status search_beams(struct search *search, const struct modc_pr
     while (status == MODC_OK && s->done < s->length)
         status = call_beams(search, 1);
     while (status == MODC_OK) {
-        status = modc_beams_step(&search->beams, search->rows);
+        status = choose(search);
         if (status != MODC_OK || !search->beams.goes_on)
             break;
         status = follow(search);
@@ -383,35 +401,20 @@ static enum modc_status search_beams(struct search *search, const struct modc_pr
     return status;
 }
 
-/* The best of a prompt's finished beams, as responses. */
-static enum modc_status give_beams(const struct search *search, const struct modc_generation_options *options,
-                                   int prompt, struct modc_responses *out, modc_listener *stream, void *user)
+/* The index-th best of a prompt's finished beams, as a response. */
+static enum modc_status give_beam(const struct search *search, int index, int row, struct modc_responses *out)
 {
-    for (int k = 0; k < options->num_return_sequences; k++) {
-        const int row = prompt * options->num_return_sequences + k;
-        int64_t *to = out->ids + (size_t)row * (size_t)out->room;
-        struct modc_ids found = {NULL, 0};
-        float score = 0;
+    int64_t *to = out->ids + (size_t)row * (size_t)out->room;
+    struct modc_ids found = {NULL, 0};
+    float score = 0;
 
-        if (modc_beams_result(&search->beams, k, &found, &score) && found.count > out->room)
-            return MODC_SIZE;
-        out->lengths[row] = found.count;
-        for (int i = 0; i < out->room; i++)
-            to[i] = i < found.count ? found.ids[i] : out->pad;
-        if (out->scores != NULL)
-            out->scores[row] = score;
-        if (out->finishes != NULL)
-            out->finishes[row] = found.count > 0 && modc_ids_have(modc_generation_eos(options),
-                                                                  found.ids[found.count - 1])
-                                     ? MODC_FINISH_EOS
-                                     : MODC_FINISH_LENGTH;
-        for (int i = 0; stream != NULL && i < found.count; i++) {
-            const struct modc_event event = {.sequence = -1, .token = found.ids[i]};
-
-            if (stream(user, row, &event) != 0)
-                break;
-        }
-    }
+    if (modc_beams_result(&search->beams, index, &found, &score) && found.count > out->room)
+        return MODC_SIZE;
+    out->lengths[row] = found.count;
+    for (int i = 0; i < out->room; i++)
+        to[i] = i < found.count ? found.ids[i] : out->pad;
+    if (out->scores != NULL)
+        out->scores[row] = score;
     return MODC_OK;
 }
 
@@ -443,9 +446,46 @@ static enum modc_status score_beam(struct writing *w, const int64_t *ids, int co
     return status;
 }
 
+/* Tells of a response, token by token as of a sample, and finds out how it ended. */
+static enum modc_status tell_beam(struct writing *w, const int64_t *ids, int count, int row)
+{
+    struct modc_responses *out = w->out;
+    const size_t at = (size_t)row * (size_t)out->room;
+    const int length = out->lengths[row];
+    struct modc_event event = {.sequence = -1, .token = -1, .finish = MODC_FINISH_LENGTH};
+    int sequence;
+    const enum modc_status status = modc_generator_begin(w->gen, ids, count, w->options, 0, &sequence);
+
+    if (status != MODC_OK)
+        return status;
+    if (length == 0 && w->stream != NULL) /* fewer finished than are wanted */
+        w->stream(w->user, row, &event);
+    for (int i = 0; i < length; i++) {
+        modc_tell_token(w->gen, sequence, out->ids[at + (size_t)i], i + 1 == length, &event);
+        event.sequence = -1;
+        if (w->options->logprobs != 0 && out->log_probs != NULL)
+            event.log_prob = out->log_probs[at + (size_t)i];
+        if (w->stream != NULL && w->stream(w->user, row, &event) != 0 && i + 1 < length) {
+            event.finish = MODC_FINISH_USER;
+            out->lengths[row] = i + 1;
+            break;
+        }
+    }
+    for (int i = out->lengths[row]; i < length; i++) {
+        out->ids[at + (size_t)i] = out->pad;
+        if (out->log_probs != NULL)
+            out->log_probs[at + (size_t)i] = 0;
+    }
+    if (out->finishes != NULL)
+        out->finishes[row] = event.finish;
+    modc_generator_end(w->gen, sequence);
+    return MODC_OK;
+}
+
 static enum modc_status write_beams(struct writing *w, void *memory, size_t bytes)
 {
     const struct modc_generation_options *options = w->options;
+    const int each = options->num_return_sequences;
     enum modc_status status = MODC_OK;
 
     for (int i = 0; i < prompt_count(w->prompts) && status == MODC_OK; i++) {
@@ -456,11 +496,13 @@ static enum modc_status write_beams(struct writing *w, void *memory, size_t byte
         status = search_beams(&search, w->prompts, i, ids, count, options, w->number + (uint64_t)i, memory,
                               bytes);
         end_rows(w->gen);
-        if (status == MODC_OK)
-            status = give_beams(&search, options, i, w->out, w->stream, w->user);
-        for (int k = 0; status == MODC_OK && w->out->log_probs != NULL && k < options->num_return_sequences;
-             k++)
-            status = score_beam(w, ids, count, i * options->num_return_sequences + k);
+        for (int k = 0; k < each && status == MODC_OK; k++) {
+            status = give_beam(&search, k, i * each + k, w->out);
+            if (status == MODC_OK && w->out->log_probs != NULL)
+                status = score_beam(w, ids, count, i * each + k);
+        }
+        for (int k = 0; k < each && status == MODC_OK; k++)
+            status = tell_beam(w, ids, count, i * each + k);
     }
     return status;
 }

@@ -447,8 +447,8 @@ static void run_beams(struct modc_queue *queue, struct item *item)
     memory += (MODC_ALIGN_WIDE - (uintptr_t)memory % MODC_ALIGN_WIDE) % MODC_ALIGN_WIDE;
     if (item->options.logprobs == 0)
         out.log_probs = NULL;
-    status = modc_write_from(queue->gen, item->job.number, &prompts, &item->options, &out, NULL, NULL, memory,
-                             queue->beams_bytes);
+    status = modc_write_from(queue->gen, item->job.number, &prompts, &item->options, &out, item->listener,
+                             item->user, memory, queue->beams_bytes);
     if (status != MODC_OK) {
         for (int row = 0; row < item->options.num_return_sequences; row++) {
             item->out.lengths[row] = 0;
@@ -457,24 +457,8 @@ static void run_beams(struct modc_queue *queue, struct item *item)
         stop_item(queue, item, MODC_FINISH_FAULT, status);
         return;
     }
-    for (int row = 0; row < item->options.num_return_sequences; row++) {
-        const size_t from = (size_t)row * (size_t)out.room;
-        const int length = out.lengths[row];
-        bool ends = false;
-
-        queue->written += (uint64_t)length;
-        for (int i = 0; i < length && !ends; i++) {
-            const struct modc_event event = {
-                .sequence = -1,
-                .token = out.ids[from + (size_t)i],
-                .log_prob = out.log_probs != NULL ? out.log_probs[from + (size_t)i] : 0,
-                .finish = i + 1 == length ? out.finishes[row] : MODC_FINISH_NONE};
-
-            ends = tell(item, row, &event);
-        }
-        if (length == 0)
-            tell(item, row, &(struct modc_event){.sequence = -1, .token = -1, .finish = out.finishes[row]});
-    }
+    for (int row = 0; row < item->options.num_return_sequences; row++)
+        queue->written += (uint64_t)out.lengths[row];
     queue->beginning = NULL;
     end_item(queue, item);
 }

@@ -162,16 +162,32 @@ static void make_responses(struct run *run, struct generation *g)
     out->lengths = modc_driver_zeroed((size_t)g->rows, sizeof *out->lengths);
     out->finishes = modc_driver_zeroed((size_t)g->rows, sizeof *out->finishes);
     out->scores = modc_driver_zeroed((size_t)g->rows, sizeof *out->scores);
+    g->said = modc_driver_zeroed((size_t)g->rows, sizeof *g->said);
 }
 
 static int tell(void *user, int row, const struct modc_event *event)
 {
-    const struct generation *g = user;
+    struct generation *g = user;
+    struct said *said = &g->said[row];
 
-    if (row == g->told && event->text != NULL) {
+    if (event->text == NULL || event->bytes == 0)
+        return 0;
+    if (row == g->told) {
         fwrite(event->text, 1, (size_t)event->bytes, stdout);
         fflush(stdout);
+        return 0;
     }
+    if (said->bytes + (size_t)event->bytes > said->room) {
+        const size_t room = 2 * (said->bytes + (size_t)event->bytes);
+        char *text = realloc(said->text, room);
+
+        if (text == NULL)
+            exit(modc_driver_fail(EXIT_BUG, "modc", "out of memory"));
+        said->text = text;
+        said->room = room;
+    }
+    memcpy(said->text + said->bytes, event->text, (size_t)event->bytes);
+    said->bytes += (size_t)event->bytes;
     return 0;
 }
 
@@ -180,19 +196,6 @@ static void print_ids(const int64_t *ids, int count)
     for (int i = 0; i < count; i++)
         printf("%s%lld", i ? " " : "", (long long)ids[i]);
     printf("\n");
-}
-
-static void print_text(const struct generation *g, const int64_t *ids, int count)
-{
-    const size_t room = (size_t)count * (size_t)(g->table->token_bytes > 0 ? g->table->token_bytes : 1) + 1;
-    char *text = modc_driver_zeroed(room, 1);
-    size_t bytes = 0;
-
-    if (modc_decode(g->table->tokenizer, ids, count, g->options.skip_special_tokens ? 0 : MODC_KEEP_SPECIAL,
-                    text, room, &bytes) == MODC_OK)
-        fwrite(text, 1, bytes, stdout);
-    printf("\n");
-    free(text);
 }
 
 static void print_responses(const struct generation *g)
@@ -206,10 +209,13 @@ static void print_responses(const struct generation *g)
         }
         if (g->rows > 1)
             printf("[%d] ", row);
-        if (g->texts)
-            print_text(g, ids, g->responses.lengths[row]);
-        else
+        if (!g->texts) {
             print_ids(ids, g->responses.lengths[row]);
+            continue;
+        }
+        if (g->said[row].bytes > 0)
+            fwrite(g->said[row].text, 1, g->said[row].bytes, stdout);
+        printf("\n");
     }
 }
 
@@ -293,6 +299,9 @@ void modc_driver_free_generation(struct generation *g)
     free(g->responses.lengths);
     free(g->responses.finishes);
     free(g->responses.scores);
+    for (int row = 0; row < g->rows && g->said != NULL; row++)
+        free(g->said[row].text);
+    free(g->said);
     free(g->block);
     free(g->beams);
     free(g->lists);
@@ -317,7 +326,7 @@ int modc_driver_generate(struct run *run)
         status = read_prompts(run, g);
     if (status == EXIT_OK) {
         make_responses(run, g);
-        g->told = g->rows == 1 && g->texts && g->options.num_beams == 1 ? 0 : -1;
+        g->told = g->rows == 1 && g->texts ? 0 : -1;
         status = modc_driver_start(run, g);
     }
     if (status == EXIT_OK)

@@ -8,6 +8,12 @@
 
 enum { OPTION_LISTS = 1 << 16 }; /* bytes of what options list */
 
+/* What a response says, of rows that are printed at the end. */
+struct said {
+    char *text;
+    size_t bytes, room;
+};
+
 /* A generator, its options, and the prompts as ids. */
 struct generation {
     const struct modc_generation *table;
@@ -18,6 +24,7 @@ struct generation {
     int rows;   /* responses */
     bool texts; /* responses are told as text */
     struct modc_responses responses;
+    struct said *said; /* rows */
     void *block, *beams, *lists;
     int told; /* the row whose text is printed as it comes; -1: none */
 };

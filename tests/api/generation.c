@@ -659,6 +659,86 @@ static void write_batch(void)
     *m = (struct mirror){.used = false};
 }
 
+static double now;
+
+/* Each look at it takes a second. */
+static double clock_of(void *user)
+{
+    (void)user;
+    return now++;
+}
+
+/* Candidates of a reference's step that end their search: behind so many looks at the clock, or by a stop string within the last token. */
+static void mark_stops(struct modc_beams *beams, struct mirror *m, int step)
+{
+    const struct modc_generation_options *o = beams->options;
+
+    m->prompt = beams->start.prompt_count;
+    m->options = *o;
+    for (int i = 0; i < beams->candidate_count; i++) {
+        struct modc_candidate *candidate = &beams->candidates[i];
+        const int length = beams->length;
+        char text[TEXT];
+
+        if (o->max_time > 0 && (float)(step + 1) >= o->max_time)
+            candidate->stops = true;
+        if (length > 0)
+            memcpy(m->ids + m->prompt, modc_beams_running(beams, candidate->parent).ids,
+                   (size_t)length * sizeof *m->ids);
+        m->ids[m->prompt + length] = candidate->token;
+
+        const int before = text_of(m, length, text), after = text_of(m, length + 1, text);
+
+        for (int k = 0; k < o->stop_count; k++) {
+            const int bytes = (int)strlen(o->stop[k]);
+
+            for (int end = before + 1; end <= after; end++)
+                candidate->stops |= end >= bytes &&
+                                    memcmp(text + end - bytes, o->stop[k], (size_t)bytes) == 0;
+        }
+    }
+}
+
+/* What a listener was told of responses. */
+struct told {
+    char texts[2 * MODC_MAX_BEAMS][TEXT];
+    int bytes[2 * MODC_MAX_BEAMS], tokens[2 * MODC_MAX_BEAMS];
+    enum modc_finish finishes[2 * MODC_MAX_BEAMS];
+};
+
+static int hear(void *user, int row, const struct modc_event *event)
+{
+    struct told *told = user;
+
+    CHECK(told->finishes[row] == MODC_FINISH_NONE);
+    memcpy(told->texts[row] + told->bytes[row], event->text != NULL ? event->text : "",
+           (size_t)event->bytes);
+    told->bytes[row] += event->bytes;
+    told->tokens[row] += event->token >= 0;
+    told->finishes[row] = event->finish;
+    return 0;
+}
+
+/* A response was told whole, up to its stop string. */
+static void check_told(const struct told *told, struct mirror *m, int row, int count, enum modc_finish finish)
+{
+    char text[TEXT];
+    int bytes = text_of(m, count, text), begin, end;
+    const int length = m->prompt + count;
+    enum modc_finish expected = MODC_FINISH_LENGTH;
+
+    if (count > 0 && modc_ids_have(modc_generation_eos(&m->options), m->ids[length - 1]))
+        expected = MODC_FINISH_EOS;
+    else if (count > 0 && length < length_of(m))
+        expected = length < CONTEXT ? MODC_FINISH_TIME : MODC_FINISH_FULL;
+    if (find_stop(&m->options, text, bytes, &begin, &end)) {
+        expected = MODC_FINISH_STOP;
+        bytes = m->options.include_stop_str_in_output ? end : begin;
+    }
+    CHECK(finish == expected && told->finishes[row] == finish && told->tokens[row] == count);
+    CHECK(told->bytes[row] == bytes && memcmp(told->texts[row], text, (size_t)bytes) == 0);
+}
+
 /* Beams of a prompt by rows of the reference. */
 static void write_beams(void)
 {
@@ -671,6 +751,7 @@ static void write_beams(void)
     struct modc_prompts prompts = {.ids = ids, .offsets = offsets, .count = 2};
     struct modc_generation_options options;
     static MODC_ALIGNED char memory[1 << 16], own[1 << 16];
+    static struct told told;
 
     modc_generation_defaults(&options);
     options.max_new_tokens = 1 + below(12);
@@ -680,6 +761,11 @@ static void write_beams(void)
     options.early_stopping = (enum modc_early_stopping)below(3);
     options.eos_token_id = (struct modc_ids){letters + below(5), 1 + below(2)};
     options.no_repeat_ngram_size = chance(30) ? 2 : 0;
+    options.stop_count = chance(50) ? 1 + below(3) : 0;
+    options.stop = stops + below(8 - options.stop_count + 1);
+    options.include_stop_str_in_output = chance(30);
+    options.max_time = chance(20) ? (float)(1 + below(6)) : 0;
+    gen.clock = clock_of;
     for (int i = 0; i < 2; i++)
         offsets[i + 1] = offsets[i] + some_ids(ids + offsets[i], chance(80) ? 10 : CONTEXT - 1);
     if (chance(20)) {
@@ -692,8 +778,10 @@ static void write_beams(void)
     }
     CHECK(modc_generator_write(&gen, &prompts, &options, &out, NULL, NULL, memory, 64) == MODC_WORKSPACE);
     check_state();
-    CHECK_OK(modc_generator_write(&gen, &prompts, &options, &out, NULL, NULL, memory, sizeof memory));
+    memset(&told, 0, sizeof told);
+    CHECK_OK(modc_generator_write(&gen, &prompts, &options, &out, hear, &told, memory, sizeof memory));
     check_state();
+    gen.clock = NULL;
     for (int i = 0; i < 2; i++) {
         const int count = offsets[i + 1] - offsets[i];
         const struct modc_history history = {.prompt = ids + offsets[i], .prompt_count = count};
@@ -716,7 +804,9 @@ static void write_beams(void)
                 logits_behind(m, count + behind.count, rows[w]);
                 pointers[w] = rows[w];
             }
-            CHECK_OK(modc_beams_step(&beams, pointers));
+            CHECK_OK(modc_beams_propose(&beams, pointers));
+            mark_stops(&beams, m, beams.length);
+            modc_beams_advance(&beams);
         }
         for (int k = 0; k < options.num_return_sequences; k++) {
             const int row = i * options.num_return_sequences + k;
@@ -734,20 +824,13 @@ static void write_beams(void)
                 logits_behind(m, count + j, logits);
                 CHECK(fabsf(log_probs[row * CONTEXT + j] - log_prob_of(logits, found.ids[j])) < 1e-4f);
             }
+            check_told(&told, m, row, found.count, finishes[row]);
         }
         *m = (struct mirror){.used = false};
     }
 }
 
 /* ---- what is refused ------------------------------------------------------------------------------------------------ */
-
-static double now;
-
-static double clock_of(void *user)
-{
-    (void)user;
-    return now++;
-}
 
 static void test_refused(void)
 {
@@ -784,12 +867,6 @@ static void test_refused(void)
     options.stop_count = 1;
     CHECK(modc_generator_begin(&gen, ids, 2, &options, 0, &at) == MODC_ARGUMENT &&
           strstr(gen.message, "128") != NULL);
-    modc_generation_defaults(&options);
-    options.num_beams = 2;
-    options.stop = stops;
-    options.stop_count = 1;
-    CHECK(modc_generator_begin(&gen, ids, 2, &options, 0, &at) == MODC_ARGUMENT &&
-          strstr(gen.message, "beams") != NULL);
     modc_generation_defaults(&options);
     options.max_time = 3;
     CHECK(modc_generator_begin(&gen, ids, 2, &options, 0, &at) == MODC_ARGUMENT &&

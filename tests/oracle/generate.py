@@ -1,6 +1,7 @@
 """Writes tests/generation/*.txt and *.safetensors: what transformers 5.24 writes with small models of seven families.
 
     python3 tests/oracle/generate.py [FAMILY...]          # needs torch 2.15 and transformers 5.24
+    python3 tests/oracle/generate.py --stops              # the cases of `stops` anew, where they are, and others as they were
 
 FAMILY.yaml is a network of specs/networks with small constants; FAMILY.safetensors has its weights, drawn here, under the spec's keys.
 A case is a line of FAMILY.txt, fields with ` | ` between them:
@@ -9,9 +10,12 @@ A case is a line of FAMILY.txt, fields with ` | ` between them:
     ids of the responses, num_return_sequences for each prompt, `,` between
     scores of beams, or nothing
     log-probabilities of the ids by the logits as they come, or nothing
+Cases with stop strings are of families whose yaml names words.json: 96 short words, written here too.
+
 transformers gets each prompt alone. What may depend on rounding is drawn again: of scores that decide, the best is MARGIN above the
 next one; of beams, and where tokens are drawn from what one token is left of, noise of that size in the logits changes nothing.
 """
+import json
 import os
 import pathlib
 import random
@@ -98,6 +102,29 @@ def weights_of(name, model):
     return tensors
 
 
+# ---- words --------------------------------------------------------------------------------------------------------------
+
+STOPPED = ("gpt2", "t5") # families with cases of `stops`
+BYTES = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PAIRS = [a + b for a in "bdfklmnprst" for b in "aeiou"]
+WORDS = ["<pad>", "<s>", "<end>", *LETTERS, *PAIRS, *(pair + "d" for pair in PAIRS[:VOCABULARY - 3 - 26 - len(PAIRS)])]
+
+
+def write_words():
+    """Byte-level BPE, of which the special tokens are the first three."""
+    (FOLDER / "words.json").write_text(json.dumps({
+        "added_tokens": [{"id": i, "content": WORDS[i], "special": True, "single_word": False, "lstrip": False, "rstrip": False,
+                          "normalized": False} for i in range(3)],
+        "pre_tokenizer": {**BYTES, "add_prefix_space": False}, "decoder": {**BYTES, "add_prefix_space": True},
+        "model": {"type": "BPE", "vocab": {word: i for i, word in enumerate(WORDS)},
+                  "merges": [[word[:-1], word[-1]] for word in WORDS[3 + 26:]]}}) + "\n")
+
+
+def text_of(ids):
+    return "".join(WORDS[id] for id in ids if id > 2)
+
+
 # ---- what is written ----------------------------------------------------------------------------------------------------
 
 class Written:
@@ -108,13 +135,15 @@ class Written:
         config = {"num_beams": 1, "do_sample": False, "top_k": 0, "pad_token_id": 0, **options}
         config.pop("ignore_eos", None)
         config.pop("logprobs", None)
+        words = {"tokenizer": transformers.PreTrainedTokenizerFast(tokenizer_file=str(FOLDER / "words.json"))} \
+            if "stop_strings" in config else {}
         if encodes:
             config["decoder_start_token_id"] = 0
         if "mamba" in type(model).__name__.lower() and config["num_beams"] > 1:
             config["use_cache"] = False # its state does not follow beams
         handle = model.register_forward_hook(lambda module, args, out: self.shake(out, noise)) if noise is not None else None
         out = model.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
-                             generation_config=GenerationConfig(return_dict_in_generate=True, output_scores=True, **config))
+                             generation_config=GenerationConfig(return_dict_in_generate=True, output_scores=True, **config), **words)
         if handle:
             handle.remove()
         start = 1 if encodes else len(prompt)
@@ -222,6 +251,20 @@ def beams(draw):
     )]
 
 
+def stops():
+    """Of searches over beams. g: what the same search writes to each prompt without."""
+    def some(draw, row, length):
+        text = text_of(row)
+        at = draw.randrange(1, max(2, len(text) - length))
+        return text[at:at + length]
+
+    plain = [{"num_beams": 3, "num_return_sequences": 3}, {"num_beams": 2, "early_stopping": True, "num_return_sequences": 2},
+             {"num_beams": 4, "length_penalty": 0.0, "eos_token_id": [EOS]}]
+    cases = [(options, lambda draw, g, lengths=lengths: {"stop_strings": [some(draw, row, length) for row, length in zip(g, lengths)]})
+             for options, lengths in zip(plain, ((3,), (2, 4), (4, 3, 5)))]
+    return cases + [({"num_beams": 3, "num_return_sequences": 2}, lambda draw, g: {"max_time": 1e-6})]
+
+
 class Family:
     def __init__(self, name, seed):
         self.name, self.model = name, made(name, seed)
@@ -241,8 +284,9 @@ class Family:
         scores = [score for result in results for score in result.scores]
         share = len(ids) // len(prompts)
         probs = [log_probs(self.model, prompts[k // share], row) if "logprobs" in options else [] for k, row in enumerate(ids)]
+        stop = "".join(f";stop_strings={text}" for text in options.get("stop_strings", ()))
         self.lines.append(" | ".join([
-            texts_of(options), ", ".join(map(ids_of, prompts)), ", ".join(map(ids_of, ids)),
+            texts_of({name: value for name, value in options.items() if name != "stop_strings"}) + stop, ", ".join(map(ids_of, prompts)), ", ".join(map(ids_of, ids)),
             " ".join(f"{score:.6g}" for score in scores),
             ", ".join(" ".join(f"{p:.6g}" for p in row) for row in probs) if "logprobs" in options else ""]).rstrip())
 
@@ -269,6 +313,29 @@ class Family:
             return True
         return False
 
+    def stop_case(self, plain, make):
+        """Prompts end with <s>, in which no stop string can begin."""
+        for _ in range(200):
+            prompts = [prompt[:-1] + [1] for prompt in self.prompts()]
+            base = {"max_new_tokens": SHORT, **plain}
+            if "eos_token_id" not in base:
+                base["ignore_eos"] = True
+            usual = [Written(self.model, base, prompt).ids[0] for prompt in prompts]
+            options = {**base, **make(self.draw, usual), "logprobs": "response"}
+            results = []
+            while len(results) < len(prompts) and None not in results:
+                results.append(written(self.model, options, prompts[len(results)]))
+            if None in results or any(result.ids[0] == row for result, row in zip(results, usual)):
+                continue
+            self.add(options, prompts, results)
+            return True
+        return False
+
+    def write_stops(self):
+        for k, case in enumerate(stops()):
+            if not self.stop_case(*case):
+                print(f"{self.name}: no case {k} of stops")
+
     def write(self):
         greedy = [self.case(lambda g: {}, False, LONG, probs=True),
                   self.case(lambda g: {"eos_token_id": [g[0][20], g[1][40], g[2][7]]}, False, LONG, probs=True),
@@ -281,6 +348,8 @@ class Family:
         for k, make in enumerate(beams(self.draw)):
             if not self.case(make, False, 32 if k % 2 else SHORT, probs=True):
                 print(f"{self.name}: no case {k} of beams")
+        if self.name in STOPPED:
+            self.write_stops()
         return True
 
 
@@ -300,12 +369,32 @@ def write(name):
     raise SystemExit(f"{name}: no seed will do")
 
 
+def rewrite_stops(name):
+    """By the seed that the file's weights are of."""
+    kept = (FOLDER / f"{name}.safetensors").read_bytes()
+    for seed in range(1, 200):
+        family = Family(name, seed)
+        safetensors_io.save(FOLDER / "probe", weights_of(name, family.model))
+        found = (FOLDER / "probe").read_bytes() == kept
+        (FOLDER / "probe").unlink()
+        if found:
+            break
+    else:
+        raise SystemExit(f"{name}: no seed makes these weights")
+    family.write_stops()
+    lines = [line for line in (FOLDER / f"{name}.txt").read_text().splitlines() if "stop_strings=" not in line and "max_time=" not in line]
+    (FOLDER / f"{name}.txt").write_text("".join(re.sub("  +", " ", line) + "\n" for line in lines + family.lines))
+
+
 def main():
     for module, version in VERSIONS.items():
         if not module.__version__.startswith(version):
             raise SystemExit(f"{module.__name__} {module.__version__}: it has to be {version}*")
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or models():
+    write_words()
+    for name in STOPPED if sys.argv[1:] == ["--stops"] else ():
+        rewrite_stops(name)
+    for name in () if sys.argv[1:] == ["--stops"] else sys.argv[1:] or models():
         write(name)
 
 

@@ -292,6 +292,9 @@ class Texts(Case):
         self.assertEqual(made.generate("the", stop="and").text.response, "of a and")
         self.assertEqual(made.generate("the", stop=["x", "and"], include_stop_str_in_output=False).text.response, "of a ")
         self.assertEqual(made.generate("the", stop_sequences=["a and"]).finish, "stop")
+        found = made.generate("the", stop=["x", "and"], num_beams=2)
+        self.assertEqual((found.text.response, found.finish), ("of a and", "stop"))
+        self.assertEqual(made.generate("the", stop="and", num_beams=2, include_stop_str_in_output=False).text.response, "of a ")
 
     def test_grammars(self):
         text = reading("ruled").replace("eos: 7}", "eos: 7, grammars: {article: {regex: '(the|x)'}}}")

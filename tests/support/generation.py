@@ -13,8 +13,9 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path("tests/generation")
-EOS, LENGTH = 1, 2 # of enum modc_finish
+EOS, LENGTH, STOP, TIME = 1, 2, 3, 5 # of enum modc_finish
 NEAR = 1e-4
+WORDS = json.loads((FOLDER / "words.json").read_text())["model"]["vocab"]
 
 
 def tensors(path):
@@ -66,6 +67,21 @@ def near(a, b):
     return all(math.isclose(x, y, rel_tol=NEAR, abs_tol=NEAR) for x, y in zip(a, b)) and len(a) == len(b)
 
 
+def text_of(ids):
+    """By words.json, of which the first three are special."""
+    return "".join(word for id in ids for word, i in WORDS.items() if i == id > 2)
+
+
+def end_of(ids, options):
+    """How a response of transformers ended: options as pairs."""
+    named = dict(options)
+    if any(stop in text_of(ids) for name, stop in options if name == "stop_strings"):
+        return STOP
+    if ids and ids[-1] in numbers(named.get("eos_token_id", "").replace(",", " ")):
+        return EOS
+    return LENGTH if len(ids) >= int(named["max_new_tokens"]) or "max_time" not in named else TIME
+
+
 def check(model, line):
     options, prompts, expected, scores, log_probs = (line.split("|") + ["", ""])[:5]
     options, prompts = options.strip().split(";"), [text.strip() for text in prompts.split(",")]
@@ -78,9 +94,7 @@ def check(model, line):
     for i, text in enumerate(log_probs.split(",") if log_probs.strip() else ()):
         if not near(probs[i], numbers(text, float)):
             model.fail(f"row {i}: log-probabilities\n{probs[i]}\nof transformers\n{numbers(text, float)}")
-    named = dict(option.split("=", 1) for option in options)
-    eos = numbers(named.get("eos_token_id", "").replace(",", " "))
-    wanted = [EOS if row and row[-1] in eos else LENGTH for row in expected]
+    wanted = [end_of(row, [option.split("=", 1) for option in options]) for row in expected]
     if ends != wanted:
         model.fail(f"rows end as {ends}, and should as {wanted}")
 

@@ -302,7 +302,7 @@ class LLM(policy.Policy):
 
     def _write(self, rows, options, name):
         """What C wrote, and, where a stop text is to be left out of them, the texts."""
-        if not options.stops or options.keeps_stop or options.beams > 1:
+        if not options.stops or options.keeps_stop:
             return self.generator.write(rows, options, name), None
         pieces = [[] for _ in range(len(rows) * options.samples)]
 

@@ -444,6 +444,149 @@ void modc_put_title_words(struct modc_prompt *p, struct modc_text text)
     put_cased(p, text, OF_WORDS);
 }
 
+/* ---- dates -------------------------------------------------------------------------------------------------------- */
+
+static bool is_leap(int year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+static bool is_date(const struct modc_date *d)
+{
+    static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+    return d->year >= 1000 && d->year <= 9999 && d->month >= 1 && d->month <= 12 && d->day >= 1 &&
+           d->day <= days[d->month - 1] + (d->month == 2 && is_leap(d->year)) && d->hour >= 0 &&
+           d->hour < 24 && d->minute >= 0 && d->minute < 60 && d->second >= 0 && d->second < 61;
+}
+
+/* From 0, of the year. */
+static int day_of_year(const struct modc_date *d)
+{
+    static const short before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+
+    return before[d->month - 1] + d->day - 1 + (d->month > 2 && is_leap(d->year));
+}
+
+/* Sunday is 0. */
+static int day_of_week(const struct modc_date *d)
+{
+    const int past = d->year - 1;
+
+    return (1 + past + past / 4 - past / 100 + past / 400 + day_of_year(d)) % 7;
+}
+
+static void put_padded(struct modc_prompt *p, int number, int width, char pad)
+{
+    for (int least = 10; width > 1; width--, least *= 10)
+        if (number < least) {
+            for (; width > 1; width--)
+                modc_put(p, (struct modc_text){&pad, 1});
+            break;
+        }
+    modc_put_digits(p, number);
+}
+
+static void put_name(struct modc_prompt *p, const char *name, bool whole)
+{
+    modc_put(p, (struct modc_text){name, whole ? strlen(name) : 3});
+}
+
+/* False: the letter stands for no number. */
+static bool put_number_of_date(struct modc_prompt *p, const struct modc_date *d, char letter, bool bare)
+{
+    const int week = day_of_week(d), monday = (week + 6) % 7, year = day_of_year(d);
+    const struct {
+        char letter, pad;
+        int width, number;
+    } numbers[] = {{'C', '0', 2, d->year / 100},
+                   {'d', '0', 2, d->day},
+                   {'e', ' ', 2, d->day},
+                   {'H', '0', 2, d->hour},
+                   {'I', '0', 2, (d->hour + 11) % 12 + 1},
+                   {'j', '0', 3, year + 1},
+                   {'m', '0', 2, d->month},
+                   {'M', '0', 2, d->minute},
+                   {'S', '0', 2, d->second},
+                   {'u', '0', 1, monday + 1},
+                   {'U', '0', 2, (year + 7 - week) / 7},
+                   {'w', '0', 1, week},
+                   {'W', '0', 2, (year + 7 - monday) / 7},
+                   {'y', '0', 2, d->year % 100},
+                   {'Y', '0', 4, d->year}};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].letter == letter) {
+            put_padded(p, numbers[i].number, bare ? 1 : numbers[i].width, numbers[i].pad);
+            return true;
+        }
+    return false;
+}
+
+static void put_date(struct modc_prompt *p, const struct modc_date *d, struct modc_text format);
+
+static void put_part_of_date(struct modc_prompt *p, const struct modc_date *d, char letter)
+{
+    static const char *const days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                       "Thursday", "Friday", "Saturday"},
+                             *const months[] = {"January",   "February", "March",    "April",
+                                                "May",       "June",     "July",     "August",
+                                                "September", "October",  "November", "December"};
+    static const struct {
+        char letter;
+        struct modc_text format;
+    } longer[] = {{'c', {"%a %b %e %H:%M:%S %Y", 20}},
+                  {'D', {"%m/%d/%y", 8}},
+                  {'x', {"%m/%d/%y", 8}},
+                  {'F', {"%Y-%m-%d", 8}},
+                  {'r', {"%I:%M:%S %p", 11}},
+                  {'R', {"%H:%M", 5}},
+                  {'T', {"%H:%M:%S", 8}},
+                  {'X', {"%H:%M:%S", 8}},
+                  {'n', {"\n", 1}},
+                  {'t', {"\t", 1}}};
+
+    if (letter == 'a' || letter == 'A')
+        put_name(p, days[day_of_week(d)], letter == 'A');
+    else if (letter == 'b' || letter == 'h' || letter == 'B')
+        put_name(p, months[d->month - 1], letter == 'B');
+    else if (letter == 'p')
+        modc_put(p, d->hour < 12 ? MODC_TEXT("AM") : MODC_TEXT("PM"));
+    else if (letter == '%')
+        modc_put(p, MODC_TEXT("%"));
+    for (size_t i = 0; i < sizeof longer / sizeof *longer; i++)
+        if (longer[i].letter == letter)
+            put_date(p, d, longer[i].format);
+}
+
+static void put_date(struct modc_prompt *p, const struct modc_date *d, struct modc_text format)
+{
+    for (size_t i = 0; i < format.bytes; i++) {
+        bool bare;
+
+        if (format.data[i] != '%' || i + 1 == format.bytes) {
+            modc_put(p, (struct modc_text){format.data + i, 1});
+            continue;
+        }
+        bare = format.data[++i] == '-' && i + 1 < format.bytes;
+        i += bare;
+        if (!put_number_of_date(p, d, format.data[i], bare))
+            put_part_of_date(p, d, format.data[i]);
+    }
+}
+
+void modc_put_dated(struct modc_prompt *p, struct modc_text format)
+{
+    const struct modc_date *now = p->chat ? p->chat->now : NULL;
+
+    if (!now)
+        FAIL(p, "the template asks for the time, and `now` is not there");
+    else if (!is_date(now))
+        FAIL(p, "`now` is no date of the years 1000 to 9999");
+    else
+        put_date(p, now, format);
+}
+
 /* ---- texts in the workspace ----------------------------------------------------------------------------------------- */
 
 static size_t make(struct modc_prompt *p)
@@ -526,6 +669,11 @@ struct modc_text modc_title(struct modc_prompt *p, struct modc_text text)
 struct modc_text modc_title_words(struct modc_prompt *p, struct modc_text text)
 {
     return made_by(p, modc_put_title_words, text);
+}
+
+struct modc_text modc_dated(struct modc_prompt *p, struct modc_text format)
+{
+    return made_by(p, modc_put_dated, format);
 }
 
 struct modc_text modc_replaced(struct modc_prompt *p, struct modc_text text, struct modc_text from,

@@ -29,6 +29,17 @@ struct modc_turn {
     struct modc_text role, content, name, reasoning_content;
 };
 
+/* A day and a time of it, for templates that tell the date: day and month from 1, the year from 1000 to 9999. The caller's clock says it;
+ * nothing here has one. */
+struct modc_date {
+    int year, month, day, hour, minute, second;
+};
+
+/* Of a struct tm of <time.h>: MODC_DATE_OF(localtime(&now)). */
+#define MODC_DATE_OF(tm)                                                                                     \
+    ((struct modc_date){(tm)->tm_year + 1900, (tm)->tm_mon + 1, (tm)->tm_mday, (tm)->tm_hour, (tm)->tm_min,  \
+                        (tm)->tm_sec})
+
 /* Beside the turns. NULL: all of it 0. */
 struct modc_chat {
     bool add_generation_prompt;  /* ends with what the assistant's answer begins with */
@@ -38,6 +49,7 @@ struct modc_chat {
     struct modc_span
         *spans; /* what the assistant says, in bytes: of a template with {% generation %}; or NULL */
     int span_room;
+    const struct modc_date *now; /* of a template that asks for it (strftime_now); NULL: it is refused */
 
     int span_count;          /* that there are, which may be more than have room */
     size_t workspace_needed; /* so far, also where it was too little */
@@ -143,6 +155,12 @@ void modc_put_title_words(struct modc_prompt *p, struct modc_text text); /* Jinj
 void modc_put_replaced(struct modc_prompt *p, struct modc_text text, struct modc_text from,
                        struct modc_text to);
 
+/* strftime of chat->now, in English: of the letters of MODC_DATE_LETTERS, of which numbers may have a '-' in front that takes their zeros
+ * away. What else stands in the format is itself; the generator lets no other letters through. */
+#define MODC_DATE_LETTERS "aAbBcCdDeFhHIjmMnprRStTuUwWxXyY%"
+#define MODC_DATE_NUMBERS "CdeHIjmMSuUwWyY"
+void modc_put_dated(struct modc_prompt *p, struct modc_text format);
+
 /* The same as texts, which lie in the workspace: what was made behind p->used may go when p->used goes back. */
 struct modc_text modc_join(struct modc_prompt *p, int count, const struct modc_text *texts);
 #define MODC_JOIN(p, ...)                                                                                    \
@@ -155,6 +173,7 @@ struct modc_text modc_lower(struct modc_prompt *p, struct modc_text text);
 struct modc_text modc_capitalized(struct modc_prompt *p, struct modc_text text);
 struct modc_text modc_title(struct modc_prompt *p, struct modc_text text);
 struct modc_text modc_title_words(struct modc_prompt *p, struct modc_text text);
+struct modc_text modc_dated(struct modc_prompt *p, struct modc_text format);
 struct modc_text modc_replaced(struct modc_prompt *p, struct modc_text text, struct modc_text from,
                                struct modc_text to);
 

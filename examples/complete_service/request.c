@@ -264,9 +264,16 @@ static bool read_turn(struct modc_turn *turn, const json_t *message, struct faul
 /* The template's text of the turns. NULL: *fault says why. */
 static char *make_text(const struct modc_turn *turns, int count, size_t *bytes, struct fault *fault)
 {
-    struct modc_chat chat = {.add_generation_prompt = true};
+    const time_t seconds = time(NULL);
+    struct tm local;
+    struct modc_date now;
+    struct modc_chat chat = {.add_generation_prompt = true, .now = &now};
     char *text = NULL;
-    enum modc_status status = talker_chat(turns, count, &chat, NULL, 0, bytes);
+    enum modc_status status;
+
+    localtime_r(&seconds, &local);
+    now = MODC_DATE_OF(&local);
+    status = talker_chat(turns, count, &chat, NULL, 0, bytes);
 
     while (status == MODC_SIZE ||
            (status == MODC_WORKSPACE && chat.workspace_needed > chat.workspace_bytes)) {

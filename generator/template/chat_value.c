@@ -799,16 +799,44 @@ static struct value filter_value(struct lowerer *l, const struct chat_node *node
 
 /* ---- calls ---------------------------------------------------------------------------------------------------------- */
 
+/* strftime_now(format): of the time that the caller of the template says. */
+static struct value date_value(struct lowerer *l, const struct chat_node *node)
+{
+    struct value format = literal_arg(l, node, 0);
+
+    if (chat_is_bad(format))
+        return bad;
+    if (node->count > 1)
+        return chat_refuse(l, node, "'strftime_now' takes one text");
+    for (size_t i = 0; i < format.expr->bytes; i++) {
+        const char *at = format.expr->text + i;
+        const size_t left = format.expr->bytes - i;
+        const bool bare = left > 1 && at[1] == '-';
+
+        if (at[0] != '%')
+            continue;
+        if (left < (bare ? 3 : 2) || at[1 + bare] == '\0' ||
+            !strchr(bare ? MODC_DATE_NUMBERS : MODC_DATE_LETTERS, at[1 + bare])) {
+            const int most = bare ? 3 : 2;
+
+            chat_refuse(l, node->args[0], "'%.*s' is nothing that is known of a date",
+                        left < (size_t)most ? (int)left : most, at);
+            diag_hint(l->r->cx, "behind '%%' stands one of %s, or '-' and one of %s", MODC_DATE_LETTERS,
+                      MODC_DATE_NUMBERS);
+            return bad;
+        }
+        i += bare ? 2 : 1;
+    }
+    return made_value(l, "dated", format.expr, NULL, NULL);
+}
+
 static struct value call_value(struct lowerer *l, const struct chat_node *node)
 {
     const struct chat_node *callee = node->a;
     struct value of;
 
-    if (callee->kind == CHAT_NODE_NAME && strcmp(callee->text, "strftime_now") == 0) {
-        chat_refuse(l, node, "'strftime_now' makes another text of the same turns tomorrow");
-        diag_hint(l->r->cx, "write the date into the template, or into the turns");
-        return bad;
-    }
+    if (callee->kind == CHAT_NODE_NAME && strcmp(callee->text, "strftime_now") == 0)
+        return date_value(l, node);
     if (callee->kind == CHAT_NODE_NAME && strcmp(callee->text, "raise_exception") == 0)
         return chat_refuse(l, node, "'raise_exception' stands alone in {{ }} here");
     if (callee->kind == CHAT_NODE_NAME && strcmp(callee->text, "namespace") == 0)

@@ -79,10 +79,15 @@ class Turn(ctypes.Structure):
     _fields_ = [("role", Words), ("content", Words), ("name", Words), ("reasoning_content", Words)]
 
 
+class Date(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int) for name in ("year", "month", "day", "hour", "minute", "second")]
+
+
 class Chat(ctypes.Structure):
     _fields_ = [("add_generation_prompt", ctypes.c_bool), ("continue_final_message", ctypes.c_bool), ("workspace", ctypes.c_void_p),
                 ("workspace_bytes", ctypes.c_size_t), ("spans", ctypes.c_void_p), ("span_room", ctypes.c_int),
-                ("span_count", ctypes.c_int), ("workspace_needed", ctypes.c_size_t), ("refusal", Words)]
+                ("now", ctypes.POINTER(Date)), ("span_count", ctypes.c_int), ("workspace_needed", ctypes.c_size_t),
+                ("refusal", Words)]
 
 
 ListenerFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(Event))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_TURNS = 4096, TEXT = 1 << 20 };
@@ -35,9 +36,12 @@ static int add_turn(struct talk *t, const char *role, const char *text, size_t b
 /* All turns as the text that the model continues; without a template one behind the other. */
 static int make_prompt(struct run *run, struct talk *t, size_t *bytes)
 {
-    struct modc_chat chat = {.add_generation_prompt = true};
+    const time_t seconds = time(NULL);
+    const struct modc_date now = MODC_DATE_OF(localtime(&seconds));
+    struct modc_chat chat = {.add_generation_prompt = true, .now = &now};
     enum modc_status status = MODC_OK;
     void *workspace = NULL;
+    int failed = EXIT_OK;
 
     *bytes = 0;
     for (int i = 0; i < t->count && t->g->table->chat == NULL; i++) {
@@ -56,12 +60,13 @@ static int make_prompt(struct run *run, struct talk *t, size_t *bytes)
         workspace = chat.workspace = modc_driver_zeroed(chat.workspace_bytes + 1, 1);
         status = t->g->table->chat(t->turns, t->count, &chat, t->prompt, TEXT, bytes);
     } while (status == MODC_WORKSPACE && chat.workspace_needed > chat.workspace_bytes);
+    if (status == MODC_ARGUMENT) /* its words may lie in the workspace */
+        failed = modc_driver_fail(EXIT_USAGE, "the template", "%.*s", (int)chat.refusal.bytes,
+                                  chat.refusal.data);
+    else if (status != MODC_OK)
+        failed = modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
     free(workspace);
-    if (status == MODC_ARGUMENT)
-        return modc_driver_fail(EXIT_USAGE, "the template", "%.*s", (int)chat.refusal.bytes,
-                                chat.refusal.data);
-    return status == MODC_OK ? EXIT_OK
-                             : modc_driver_fail(EXIT_USAGE, run->model->name, "%s", modc_status_text(status));
+    return failed;
 }
 
 /* The sequence has these tokens and goes on behind them; those that it had already are not computed again. */

@@ -83,8 +83,53 @@ static void test_continuing(void)
     CHECK(chat.workspace_needed > 4);
 }
 
+/* What a template makes of the time that a call says. */
+static enum modc_status date(const struct modc_date *now, struct modc_text format, char *out,
+                             struct modc_text *refusal)
+{
+    struct modc_chat chat = {.now = now};
+    struct modc_prompt prompt;
+    enum modc_status status;
+    size_t bytes;
+
+    CHECK(modc_prompt_begin(&prompt, turns, 1, &chat, out, ROOM) == MODC_OK);
+    modc_put_dated(&prompt, format);
+    status = modc_prompt_end(&prompt, &bytes);
+    *refusal = chat.refusal;
+    return status;
+}
+
+static void test_dates(void)
+{
+    static const struct modc_date wrong[] = {{999, 1, 1, 0, 0, 0},   {10000, 1, 1, 0, 0, 0},
+                                             {2026, 0, 1, 0, 0, 0},  {2026, 13, 1, 0, 0, 0},
+                                             {2026, 1, 0, 0, 0, 0},  {2026, 1, 32, 0, 0, 0},
+                                             {2026, 2, 29, 0, 0, 0}, {1900, 2, 29, 0, 0, 0},
+                                             {2026, 1, 1, 24, 0, 0}, {2026, 1, 1, 0, 60, 0},
+                                             {2026, 1, 1, 0, 0, 61}, {2026, 1, 1, 0, 0, -1}};
+    const struct modc_date leap = {2000, 2, 29, 0, 5, 60}, last = {2024, 12, 31, 12, 0, 0};
+    struct modc_text refusal;
+    struct modc_prompt prompt;
+    char out[ROOM];
+    size_t bytes;
+
+    CHECK_OK(date(&leap, MODC_TEXT("%a %j %I:%M:%S %p"), out, &refusal));
+    CHECK(strcmp(out, "Tue 060 12:05:60 AM") == 0);
+    CHECK_OK(date(&last, MODC_TEXT("%A %j %-I%p"), out, &refusal));
+    CHECK(strcmp(out, "Tuesday 366 12PM") == 0);
+    CHECK(date(NULL, MODC_TEXT("%d"), out, &refusal) == MODC_ARGUMENT &&
+          modc_contains(refusal, MODC_TEXT("asks for the time")));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(date(&wrong[i], MODC_TEXT("%d"), out, &refusal) == MODC_ARGUMENT &&
+              modc_contains(refusal, MODC_TEXT("no date")));
+    CHECK(modc_prompt_begin(&prompt, turns, 1, NULL, out, ROOM) == MODC_OK);
+    modc_put_dated(&prompt, MODC_TEXT("%d"));
+    CHECK(modc_prompt_end(&prompt, &bytes) == MODC_ARGUMENT);
+}
+
 int main(void)
 {
+    test_dates();
     test_arguments();
     test_spans();
     test_continuing();

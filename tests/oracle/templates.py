@@ -8,6 +8,7 @@ what modc compiles.
 Needs transformers and jinja2 (written with 5.24.0 and 3.1.6). A case that transformers refuses must be refused; where the template
 says so itself, in its words. One that modc refuses and transformers does not is a fault."""
 import argparse
+import datetime
 import json
 import pathlib
 import random
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 import jinja2
+from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
 sys.path.insert(0, "tests/support")
@@ -64,9 +66,19 @@ def source_of(path):
     return template, {key: value for key, value in special.items() if value is not None}
 
 
+class Clock:
+    """In the place of transformers' datetime."""
+    time = None
+
+    @classmethod
+    def now(cls):
+        return cls.time
+
+
 def render(template, special, row, spans):
     """The row with what transformers makes of it."""
     words = None
+    Clock.time = datetime.datetime(*row["now"]) if "now" in row else None
     try:
         made, indices = render_jinja_template([row["messages"]], chat_template=template, return_assistant_tokens_mask=spans,
                                               add_generation_prompt=row.get("add_generation_prompt", False),
@@ -90,6 +102,8 @@ def cases(rng, path, count):
     for _ in range(count):
         row = {"messages": conversation(rng, path.stem)}
         kind = rng.random()
+        if "strftime_now" in template:
+            row["now"] = [rng.randrange(1000, 10000), rng.randrange(1, 13), rng.randrange(1, 29), *map(rng.randrange, (24, 60, 60))]
         if kind < 0.4:
             row["add_generation_prompt"] = True
         elif kind < 0.7:
@@ -121,6 +135,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
+    chat_template_utils.datetime = Clock
     paths = {name: path for name, path in support.templates().items() if not args.names or name in args.names}
     if args.modc:
         sys.exit(compare(args.modc, paths, args.count, args.seed) > 0)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import weakref
 from pathlib import Path
@@ -351,6 +352,7 @@ class Texts(Case):
 
 TEMPLATE = """{%- for m in messages -%}
 {%- if m.role == 'system' -%}{{ raise_exception('no orders') }}{%- endif -%}
+{%- if m.role == 'clock' -%}{{ raise_exception('it is ' + strftime_now('%d %b %Y, %H:%M:%S')) }}{%- endif -%}
 {{- 'is ' -}}
 {%- if m.role == 'assistant' -%}{%- generation -%}{{- m.content -}}{%- endgeneration -%}{%- else -%}{{- m.content -}}{%- endif -%}
 {{- ' ' -}}
@@ -398,6 +400,12 @@ class Histories(Case):
         self.assertEqual(lists(result.masks.all_assistant_mask), [[False] * 3 + [True] * 2, [False] * 5])
         self.assertEqual((result.history.prompt, len(result.history.full)), (None, 2))
         self.assertIsNone(made([turn("user", "the")]).masks.all_assistant_mask)
+
+    def test_time(self):
+        made, then = modc.LLM(self.net, arrays="modc"), time.struct_time((2026, 2, 3, 4, 5, 6, 1, 34, 0))
+        with mock.patch("time.localtime", return_value=then):
+            self.says(ValueError, "generate(): the template refuses the turns: it is 03 Feb 2026, 04:05:06", made.generate,
+                      [turn("clock", "")])
 
     def test_messages(self):
         made = modc.LLM(self.net, arrays="modc")

@@ -49,8 +49,9 @@ def build(modc, paths, folder):
 
 def case_bytes(number, row):
     """A case as the driver reads it."""
-    out = [b"%d %d %d %d %d\n" % (number, row.get("add_generation_prompt", False), row.get("continue_final_message", False), "spans" in row,
-                                  len(row["messages"]))]
+    out = [b"%d %d %d %d %d %d %d %d %d %d %d\n" % (
+        number, row.get("add_generation_prompt", False), row.get("continue_final_message", False), "spans" in row,
+        *row.get("now", [0] * 6), len(row["messages"]))]
     for turn in row["messages"]:
         for field in FIELDS:
             text = turn.get(field)

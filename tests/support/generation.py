@@ -133,6 +133,23 @@ def properties(model, line):
         model.fail(f"responses are the same: {many[1][:6]}")
 
 
+TALK = """{%- if strftime_now('%C') != '20' %}{{ raise_exception('it is ' + strftime_now('%Y')) }}{% endif %}
+{%- for turn in messages %}{{ turn.content }}{% endfor %}
+{%- if messages | length > 2 %}{{ raise_exception('enough of ' + messages[0].content + strftime_now('%%')) }}{% endif %}"""
+
+
+def talk(model):
+    """modc chat, by a template that asks what time it is, and refuses the second question in words that it makes."""
+    template = model.work / "talk.jinja"
+    template.write_text(TALK)
+    model.last = [model.command[0], "chat", *model.command[2:6], str(model.work / "talk"), "--template", str(template), "--option",
+                  "ignore_eos=true", "--option", "stop=e", "--option", "max_new_tokens=16"]
+    done = subprocess.run(model.last, input="ba\nbe\n", capture_output=True, text=True, check=False)
+    lines = done.stdout.split("\n")
+    if done.returncode != 2 or done.stderr.splitlines()[:1] != ["the template: error: enough of ba%"] or len(lines) < 2 or not lines[0].isalpha():
+        model.fail(f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
 def main():
     modc, work, name, *rest = sys.argv[1:]
     model = Model(modc, pathlib.Path(work), name, rest[1::2])
@@ -140,6 +157,8 @@ def main():
     for line in lines:
         check(model, line)
     properties(model, lines[0])
+    if name == "gpt2" and not rest:
+        talk(model)
     print(f"{name}: {len(lines)} cases")
 
 

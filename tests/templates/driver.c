@@ -1,6 +1,6 @@
 /* driver.c - chat templates that modc compiled over turns of standard input, for tests/support/chats.py. A case is a line of
- * numbers - which template, add_generation_prompt, continue_final_message, spans, turns - and for each turn four texts: the length,
- * a space, the bytes; -1: there is none. Prints status, text in hexadecimal, spans, and why a case was refused, a line each. Each
+ * numbers - which template, add_generation_prompt, continue_final_message, spans, what time it is (six, 0: there is no clock), turns -
+ * and for each turn four texts: the length, a space, the bytes; -1: there is none. Prints status, text in hexadecimal, spans, and why a case was refused, a line each. Each
  * is run with less room and less workspace, too, in blocks of their own size: a sanitizer sees what goes beyond. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +131,8 @@ int main(void)
 
     while (scanf("%d", &which) == 1) {
         struct modc_chat chat = {.add_generation_prompt = read_number()};
+        struct modc_date now;
+        int *const parts[] = {&now.year, &now.month, &now.day, &now.hour, &now.minute, &now.second};
         struct modc_turn *turns;
         int count;
 
@@ -140,6 +142,9 @@ int main(void)
                                       .continue_final_message = chat.continue_final_message,
                                       .spans = spans,
                                       .span_room = MOST_SPANS};
+        for (int i = 0; i < 6; i++)
+            *parts[i] = read_number();
+        chat.now = now.year > 0 ? &now : NULL;
         count = read_number();
         turns = calloc((size_t)count + 1, sizeof *turns);
         check(turns != NULL, "there is memory");

@@ -3,6 +3,7 @@ import array
 import collections
 import ctypes
 import itertools
+import time
 import weakref
 
 from modc import _library as lib
@@ -216,7 +217,8 @@ class Generator:
                 if turn.get(part) is not None:
                     data = turn[part].encode("utf-8", "surrogatepass")
                     setattr(place, part, lib.Words(data, len(data)))
-        chat, count, room = lib.Chat(add_generation_prompt=asks), ctypes.c_size_t(), 4096
+        now = lib.Date(*time.localtime()[:6])
+        chat, count, room = lib.Chat(add_generation_prompt=asks, now=ctypes.pointer(now)), ctypes.c_size_t(), 4096
         chat.span_room = len(turns) + 1
         while True:
             spans, text = array.array("I", bytes(8 * chat.span_room)), ctypes.create_string_buffer(room)

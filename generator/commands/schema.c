@@ -723,7 +723,8 @@ static void define_generation(struct json *j)
     print_keys(j, SPEC_IN_GRAMMAR);
     literal(j, "additionalProperties", "false");
     literal(j, "minProperties", "1");
-    literal(j, "maxProperties", "1");
+    literal(j, "maxProperties", "2");
+    literal(j, "dependencies", "{\"depth\": [\"schema\"], \"regex\": {\"maxProperties\": 1}}");
     end(j);
     object(j, "grammar");
     any_of(j, "text", "described_grammar");

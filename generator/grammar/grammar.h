@@ -30,9 +30,10 @@ struct modc_grammar *grammar_of_regex(struct cx *cx, const char *name, const str
 
 #define GRAMMAR_MAX_BYTES ((size_t)4 << 20)
 
-/* Of a JSON schema. loc: who names the file. */
+/* Of a JSON schema. loc: who names the file; depth: so often schemas that are part of themselves stand within each other. */
+enum { GRAMMAR_DEPTH = 3, GRAMMAR_MOST_DEPTH = 32 };
 struct modc_grammar *grammar_of_schema(struct cx *cx, const char *name, struct loc loc,
-                                       const struct source *source);
+                                       const struct source *source, int depth);
 
 /* Finds the states from which the tokenizer's tokens, which are sorted, can finish a text. False after an error: they cannot even from
  * the first. loc: of the grammar. */

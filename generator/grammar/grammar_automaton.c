@@ -189,11 +189,36 @@ static int make_times(struct automaton *a, const struct part *part, int next)
     return next;
 }
 
+/* Its states one behind the other, so that it is known where each will be. */
+static int make_table_states(struct automaton *a, const struct table *table, int next)
+{
+    const int first = a->state_count;
+
+    for (int i = 1; i < table->states && !a->failed; i++) {
+        const int state = new_state(a, -1, table->ends[i] ? next : -1);
+
+        for (int byte = 0, to; byte < 256 && !a->failed; byte = to) {
+            const int target = table->next[i * table->classes + table->class_of[byte]];
+
+            for (to = byte + 1; to < 256 && table->next[i * table->classes + table->class_of[to]] == target;)
+                to++;
+            if (target == 0)
+                continue;
+            const struct edge edge = {(uint8_t)byte, (uint8_t)(to - 1), first + target - 1};
+            ARENA_PUSH(&a->cx->arena, a->edges, a->edge_count, edge);
+            a->states[state].edge_count++;
+        }
+    }
+    return first;
+}
+
 static int make_anew(struct automaton *a, const struct part *part, int next)
 {
     int start = -1;
 
     switch (part->kind) {
+    case PART_TABLE:
+        return make_table_states(a, part->table, next);
     case PART_SET:
         return make_set(a, part, next);
     case PART_TIMES:
@@ -217,9 +242,10 @@ static int make_part(struct automaton *a, struct part *part, int next)
 {
     if (a->failed)
         return 0;
-    if (part->before != next) {
+    if (part->maker != a || part->before != next) {
         const int start = make_anew(a, part, next);
 
+        part->maker = a;
         part->before = next;
         part->start = start;
     }
@@ -557,28 +583,162 @@ static struct modc_grammar *make_table(struct automaton *a, const struct blocks 
     return g;
 }
 
-struct modc_grammar *grammar_of_part(struct cx *cx, const char *name, struct part *part, struct loc loc)
+static void say_too_large(struct cx *cx, const char *name, struct loc loc)
 {
-    struct automaton automaton = {.cx = cx}, *a = &automaton;
-    struct blocks blocks;
+    diag_error(cx, loc, "the grammar '%s' has more than %d states", name, GRAMMAR_MAX_STATES);
+    diag_hint(
+        cx,
+        "each character that is counted is a state, as in .{1,500}, which .* does not need; and alternatives "
+        "that begin alike and go on differently are followed all at once");
+}
+
+/* Sets of states, of which 1 is the first. NULL after an error. */
+static struct automaton *make_automaton(struct cx *cx, const char *name, struct part *part, struct loc loc)
+{
+    struct automaton *a = ARENA_NEW(&cx->arena, struct automaton);
     int start;
 
+    a->cx = cx;
     new_state(a, -1, -1); /* 0: the end */
     start = make_part(a, part, 0);
     if (!a->failed) {
         find_classes(a);
         make_sets(a, start);
     }
-    if (a->failed) {
-        diag_error(cx, loc, "the grammar '%s' has more than %d states", name, GRAMMAR_MAX_STATES);
-        diag_hint(
-            cx,
-            "each character that is counted is a state, as in .{1,500}, which .* does not need; and alternatives "
-            "that begin alike and go on differently are followed all at once");
+    if (!a->failed)
+        return a;
+    say_too_large(cx, name, loc);
+    return NULL;
+}
+
+struct modc_grammar *grammar_of_part(struct cx *cx, const char *name, struct part *part, struct loc loc)
+{
+    struct automaton *a = make_automaton(cx, name, part, loc);
+    struct blocks blocks;
+
+    if (!a)
         return NULL;
-    }
     blocks = make_blocks(cx, a);
     return make_table(a, &blocks, name);
+}
+
+/* ---- texts of two parts --------------------------------------------------------------------------------------------- */
+
+/* Pairs of states, by a hash. */
+struct pairs {
+    struct cx *cx;
+    int (*list)[2];
+    int count, room;
+    int *table, size; /* numbers of pairs; 0: none */
+};
+
+/* The number of a pair; 0: of one in which nothing is taken. */
+static int number_of(struct pairs *p, int first, int second)
+{
+    uint64_t at = ((uint64_t)first * 0x9e3779b97f4a7c15u + (uint64_t)second) * 0xbf58476d1ce4e5b9u >> 20;
+
+    if (first == 0 || second == 0)
+        return 0;
+    for (;; at++) {
+        int *place = &p->table[at % (unsigned)p->size];
+
+        if (*place > 0 && p->list[*place][0] == first && p->list[*place][1] == second)
+            return *place;
+        if (*place > 0)
+            continue;
+        if (p->count > GRAMMAR_MAX_STATES)
+            return -1;
+        *place = p->count;
+        p->list[p->count][0] = first;
+        p->list[p->count][1] = second;
+        return p->count++;
+    }
+}
+
+struct part *part_meet(struct cx *cx, const char *name, struct part *part, struct part *other, struct loc loc)
+{
+    const struct automaton *a, *b;
+    struct table *table = ARENA_NEW(&cx->arena, struct table);
+    struct pairs pairs = {.cx = cx, .count = 1, .size = 4 * GRAMMAR_MAX_STATES};
+    int firsts[256], next_count = 0;
+
+    if (part_is_never(part) || part_is_never(other))
+        return part_never(cx);
+    a = make_automaton(cx, name, part, loc);
+    b = a ? make_automaton(cx, name, other, loc) : NULL;
+    if (!b)
+        return NULL;
+    for (int byte = 0; byte < 256; byte++) {
+        int c = 0;
+
+        while (c < table->classes && (a->class_of[firsts[c]] != a->class_of[byte] ||
+                                      b->class_of[firsts[c]] != b->class_of[byte]))
+            c++;
+        if (c == table->classes)
+            firsts[table->classes++] = byte;
+        table->class_of[byte] = (uint8_t)c;
+    }
+    pairs.list = arena_alloc(&cx->arena, (GRAMMAR_MAX_STATES + 2) * sizeof *pairs.list);
+    pairs.table = ARENA_ARRAY(&cx->arena, pairs.size, int);
+    for (int c = 0; c < table->classes; c++)
+        ARENA_PUSH(&cx->arena, table->next, next_count, 0);
+    number_of(&pairs, 1, 1);
+    for (int i = 1; i < pairs.count; i++) {
+        for (int c = 0; c < table->classes; c++) {
+            const int to = number_of(&pairs, a->next[pairs.list[i][0] * a->classes + a->class_of[firsts[c]]],
+                                     b->next[pairs.list[i][1] * b->classes + b->class_of[firsts[c]]]);
+
+            if (to < 0) {
+                say_too_large(cx, name, loc);
+                return NULL;
+            }
+            ARENA_PUSH(&cx->arena, table->next, next_count, to);
+        }
+    }
+    table->states = pairs.count;
+    table->ends = ARENA_ARRAY(&cx->arena, pairs.count, bool);
+    for (int i = 1; i < pairs.count; i++)
+        table->ends[i] = has_end(a, pairs.list[i][0]) && has_end(b, pairs.list[i][1]);
+    return part_of_table(cx, table);
+}
+
+struct part *part_of_table(struct cx *cx, struct table *table)
+{
+    const int cells = table->states * table->classes;
+    int *starts = ARENA_ARRAY(&cx->arena, table->states + 1, int),
+        *sources = ARENA_ARRAY(&cx->arena, cells + 1, int),
+        *stack = ARENA_ARRAY(&cx->arena, table->states, int), depth = 0;
+    bool *reaches = ARENA_ARRAY(&cx->arena, table->states, bool);
+    struct part *part;
+
+    for (int i = table->classes; i < cells; i++)
+        starts[table->next[i]]++;
+    for (int i = 0; i < table->states; i++)
+        starts[i + 1] += starts[i];
+    for (int i = cells - 1; i >= table->classes; i--)
+        sources[--starts[table->next[i]]] = i / table->classes;
+    for (int i = 1; i < table->states; i++)
+        if (table->ends[i]) {
+            reaches[i] = true;
+            stack[depth++] = i;
+        }
+    while (depth > 0) {
+        const int state = stack[--depth];
+
+        for (int k = starts[state]; k < starts[state + 1]; k++)
+            if (!reaches[sources[k]]) {
+                reaches[sources[k]] = true;
+                stack[depth++] = sources[k];
+            }
+    }
+    for (int i = 0; i < cells; i++)
+        if (!reaches[table->next[i]])
+            table->next[i] = 0;
+    if (!reaches[1])
+        return part_never(cx);
+    part = part_new(cx, PART_TABLE);
+    part->table = table;
+    return part;
 }
 
 int64_t grammar_bytes(const struct modc_grammar *grammar)

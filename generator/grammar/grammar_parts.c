@@ -9,17 +9,30 @@ struct part *part_new(struct cx *cx, enum part_kind kind)
     struct part *part = ARENA_NEW(&cx->arena, struct part);
 
     part->kind = kind;
-    part->before = -1;
     return part;
+}
+
+struct part *part_never(struct cx *cx)
+{
+    return part_new(cx, PART_EITHER);
+}
+
+bool part_is_never(const struct part *part)
+{
+    return part->is_never || (part->kind == PART_EITHER && part->count == 0);
 }
 
 static bool is_nothing(const struct part *part)
 {
-    return part->kind == PART_ALL && part->count == 0;
+    return part->kind == PART_ALL && part->count == 0 && !part->is_never;
 }
 
 void part_add(struct cx *cx, struct part *part, struct part *other)
 {
+    if (part_is_never(other)) {
+        part->is_never |= part->kind == PART_ALL;
+        return;
+    }
     if (part->kind != PART_ALL || !is_nothing(other))
         ARENA_PUSH(&cx->arena, part->parts, part->count, other);
 }
@@ -28,7 +41,9 @@ struct part *part_times(struct cx *cx, struct part *part, int least, int most)
 {
     struct part *times;
 
-    if (is_nothing(part) || (least == 1 && most == 1))
+    if (part_is_never(part) && least == 0)
+        return part_new(cx, PART_ALL);
+    if (is_nothing(part) || part_is_never(part) || (least == 1 && most == 1))
         return part;
     times = part_new(cx, PART_TIMES);
     ARENA_PUSH(&cx->arena, times->parts, times->count, part);

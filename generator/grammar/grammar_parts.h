@@ -9,7 +9,16 @@ enum part_kind {
     PART_SET,    /* a character of the ranges */
     PART_ALL,    /* one behind the other; without any: nothing at all */
     PART_EITHER, /* one of them */
-    PART_TIMES   /* the one, so often */
+    PART_TIMES,  /* the one, so often */
+    PART_TABLE   /* what a table takes */
+};
+
+/* States, of which 0 is where nothing is taken any more and 1 the first. */
+struct table {
+    int states, classes;
+    uint8_t class_of[256]; /* of a byte */
+    int *next;             /* (states, classes) */
+    bool *ends;            /* states */
 };
 
 struct range {
@@ -24,8 +33,11 @@ struct part {
     struct part **parts;
     int count; /* of either */
     int least, most;
+    const struct table *table; /* TABLE */
+    bool is_never;             /* ALL: one of its parts takes no text */
+    const void *maker;
     int before,
-        start; /* where it begins, where `before` follows it: of the last time it was made states of */
+        start; /* where it begins, where `before` follows it: of the last time that `maker` made states of it */
 };
 
 enum { LAST_CHARACTER = 0x10ffff };
@@ -39,6 +51,10 @@ struct part *part_text(struct cx *cx, const char *text, size_t bytes);
 struct part *part_either(struct cx *cx, struct part *part, struct part *other);
 /* Two, one behind the other. */
 struct part *part_both(struct cx *cx, struct part *part, struct part *other);
+
+/* Of no text; as an alternative it is none, and what it is a part of takes no text either. */
+struct part *part_never(struct cx *cx);
+bool part_is_never(const struct part *part);
 
 /* Sets of characters: ranges are added in any order, then settled. */
 struct ranges {
@@ -60,5 +76,26 @@ struct part *pattern_read(struct cx *cx, const struct grammar_text *text, bool j
 
 /* grammar_automaton.c. NULL after an error. loc: of the grammar. */
 struct modc_grammar *grammar_of_part(struct cx *cx, const char *name, struct part *part, struct loc loc);
+
+/* The texts of both. NULL after an error. */
+struct part *part_meet(struct cx *cx, const char *name, struct part *part, struct part *other,
+                       struct loc loc);
+
+/* Of a table whose states may be some from which no text ends: these become 0. */
+struct part *part_of_table(struct cx *cx, struct table *table);
+
+/* grammar_numbers.c: numbers as JSON writes them, without exponents. */
+struct decimal {
+    bool negative;
+    const char *whole, *fraction; /* digits: without zeros in front ("0": none), without zeros behind */
+};
+
+/* Of a number of JSON. False: it has more digits than anybody counts. */
+bool decimal_read(struct cx *cx, const char *text, struct decimal *decimal);
+struct part *part_digits_from(struct cx *cx, const struct decimal *least, bool open); /* open: it is out */
+struct part *part_digits_to(struct cx *cx, const struct decimal *most, bool open);
+
+/* Multiples of a positive one. NULL: its automaton would be too large. */
+struct part *part_multiples(struct cx *cx, const struct decimal *of);
 
 #endif

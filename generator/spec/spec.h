@@ -190,11 +190,12 @@ struct spec_option { /* generation: defaults: name: value */
     struct expr *value;
 };
 
-struct spec_grammar { /* generation: grammars: name: regex, or {regex: text}, or {schema: file} */
+struct spec_grammar { /* generation: grammars: name: regex, or {regex: text}, or {schema: file, depth: number} */
     const char *name;
     struct loc loc;
     const char *regex, *schema; /* one of both is NULL; a path beside the file of its place */
     struct loc text_loc;
+    int depth;                   /* of a schema; 0: nothing is said */
     const struct source *source; /* of a regex, where it stands as it is; or NULL */
     size_t offset;
     struct modc_grammar *table; /* what became of it: spec_make_grammars */

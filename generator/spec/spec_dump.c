@@ -371,6 +371,8 @@ static void put_generation(struct dump *d, const struct spec_generation *generat
 
             begin(d, grammar->name, "{");
             put(d, grammar->regex ? "regex" : "schema", grammar->regex ? grammar->regex : grammar->schema);
+            if (grammar->depth > 0)
+                put(d, "depth", arena_format(d->text->arena, "%d", grammar->depth));
             end(d, "}");
         }
         end(d, "}");

@@ -108,9 +108,26 @@ static void read_regex(struct reader *r, struct spec_grammar *grammar, const str
     grammar->offset = node->offset;
 }
 
-/* {regex: text} or {schema: file}. */
+static void read_depth(struct reader *r, struct spec_grammar *grammar, const struct node *key,
+                       const struct node *node)
+{
+    const struct expr *expr;
+
+    if (!spec_read_text(r, key, node, "a depth"))
+        return;
+    expr = expr_parse(r->cx, node->source, node->offset, node->length);
+    if (expr->kind == EXPR_INT && expr->integer >= 1 && expr->integer <= GRAMMAR_MOST_DEPTH)
+        grammar->depth = (int)expr->integer;
+    else if (expr->kind != EXPR_BAD)
+        diag_error(r->cx, node->loc, "expected a depth from 1 to %d, found '%s'", GRAMMAR_MOST_DEPTH,
+                   node->value);
+}
+
+/* {regex: text} or {schema: file, depth: number}. */
 static void read_described(struct reader *r, struct spec_grammar *grammar, const struct node *node)
 {
+    const struct node *depth = NULL;
+
     for (int i = 0; i < node->count; i++) {
         const struct node *key = node->keys[i], *item = node->items[i];
 
@@ -119,13 +136,18 @@ static void read_described(struct reader *r, struct spec_grammar *grammar, const
         } else if (strcmp(key->value, "schema") == 0) {
             grammar->schema = spec_read_text(r, key, item, "the path of a JSON schema");
             grammar->text_loc = item->loc;
+        } else if (strcmp(key->value, "depth") == 0) {
+            read_depth(r, grammar, key, item);
+            depth = key;
         } else {
             spec_unknown_key(r, key, "a grammar", SPEC_IN_GRAMMAR);
             return;
         }
     }
-    if (node->count != 1)
+    if (node->count != 1 + (depth != NULL))
         diag_error(r->cx, node->loc, "a grammar has either 'regex' or 'schema'");
+    else if (depth && !grammar->schema)
+        diag_error(r->cx, depth->loc, "a depth is that of a 'schema'");
 }
 
 void spec_read_grammars(struct reader *r, const struct node *key, const struct node *node)
@@ -165,7 +187,8 @@ static struct modc_grammar *make_schema(struct cx *cx, const struct spec_grammar
     depend_on(cx, path);
     source = source_read(cx, path, GRAMMAR_MAX_BYTES, &error);
     if (source)
-        return grammar_of_schema(cx, grammar->name, grammar->loc, source);
+        return grammar_of_schema(cx, grammar->name, grammar->loc, source,
+                                 grammar->depth > 0 ? grammar->depth : GRAMMAR_DEPTH);
     cx->unreadable = true;
     diag_error(cx, grammar->text_loc, "%s", error);
     return NULL;

@@ -19,7 +19,7 @@ static const struct modc_grammar *read_grammar(struct cx *cx, char kind, const c
 
     *source = (struct source){.name = "stdin", .text = arena_copy(&cx->arena, bytes, count), .length = count};
     if (kind == 's') {
-        grammar = grammar_of_schema(cx, "x", loc_at(source, 0, 1), source);
+        grammar = grammar_of_schema(cx, "x", loc_at(source, 0, 1), source, GRAMMAR_DEPTH);
     } else {
         const struct grammar_text text = {source->text, count, source, 0, loc_at(source, 0, 1)};
 

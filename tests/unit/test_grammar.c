@@ -51,7 +51,7 @@ static struct modc_grammar *make(struct cx *cx, const struct tokenizer *tokenize
     struct modc_grammar *grammar;
 
     *source = (struct source){.name = "test", .text = text, .length = strlen(text)};
-    grammar = schema ? grammar_of_schema(cx, "x", (struct loc){0}, source)
+    grammar = schema ? grammar_of_schema(cx, "x", (struct loc){0}, source, GRAMMAR_DEPTH)
                      : grammar_of_regex(cx, "x", &pattern);
     if (grammar && !grammar_open_states(cx, grammar, tokenizer, (struct loc){0}))
         grammar = NULL;
@@ -239,6 +239,10 @@ static void test_states(void **state)
         {false, ".", 10},
         {true, "{\"type\": \"boolean\"}", 9},
         {true, "{\"type\": \"string\", \"maxLength\": 3000}", 27004},
+        {true, "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 99999}", 7},
+        {true, "{\"type\": \"number\", \"multipleOf\": 0.01}", 8},
+        {true, "{\"type\": \"array\", \"items\": {\"$ref\": \"#\"}}", 16},
+        {true, "{}", 549},
     };
     struct cx cx = {.options = &options};
     const struct tokenizer *tokenizer = read_tokenizer(&cx, "gpt2");

@@ -84,6 +84,15 @@ def check_completions(service):
     assert len(logs["tokens"]) == len(logs["text_offset"]) == 20
     assert all(abs(max(top.values()) - value) < 1e-6 for top, value in zip(logs["top_logprobs"], logs["token_logprobs"]))
 
+    first = service.complete(prompt="The model", max_tokens=1, temperature=0, logprobs=2)["choices"][0]["logprobs"]["tokens"][0]
+    biased = service.complete(prompt="The model", max_tokens=4, temperature=0, logit_bias={"40": 100, "41": -100})["choices"][0]["text"]
+    assert biased == 4 * biased[0] and biased[0] != first, (biased, first)
+    for prompt in ("The model", [40, 41]):
+        plain, echoed = (service.complete(prompt=prompt, max_tokens=9, temperature=0, echo=echo)["choices"][0]["text"] for echo in (False, True))
+        assert echoed.endswith(plain) and len(echoed) > len(plain) and (prompt not in ("The model",) or echoed == prompt + plain)
+        pieces = list(service.stream(prompt=prompt, max_tokens=9, temperature=0, echo=True))
+        assert "".join(piece["choices"][0]["text"] for piece in pieces) == echoed
+
     stop = text[8:11]
     stopped = service.complete(prompt="The model", max_tokens=20, temperature=0, stop=["<never>", stop])["choices"][0]
     assert stopped["finish_reason"] == "stop" and stopped["text"] == text[:text.index(stop)]
@@ -101,7 +110,21 @@ def check_chats(service):
 
     logs = service.complete(messages=MESSAGES, max_tokens=4, logprobs=True, top_logprobs=2)["choices"][0]["logprobs"]
     assert [len(token["top_logprobs"]) for token in logs["content"]] == [2] * len(logs["content"])
+    plain = service.complete(messages=MESSAGES, max_tokens=5, temperature=0, tools=[], tool_choice="none", response_format={"type": "text"})
+    assert plain["choices"] == service.complete(messages=MESSAGES, max_tokens=5, temperature=0)["choices"]
     print("chats: fine")
+
+
+def check_formats(service):
+    """Noise, but of the form that was asked for."""
+    named = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {}, "strict": True}}
+    for seed in range(4):
+        choice = service.complete(messages=MESSAGES, max_tokens=200, temperature=1.5, seed=seed, response_format=named)["choices"][0]
+        value = json.loads(choice["message"]["content"])
+        assert choice["finish_reason"] == "stop" and list(value) == ["sure", "times", "words"] and 1 <= value["times"] <= 12, choice
+    texts = [service.complete(prompt="a", max_tokens=30, seed=seed, response_format={"type": "json_object"})["choices"][0] for seed in range(4)]
+    assert all(choice["text"][0] == "{" and (choice["finish_reason"] != "stop" or json.loads(choice["text"]) is not None) for choice in texts), texts
+    print("formats: fine")
 
 
 def check_parallel(service):
@@ -121,7 +144,13 @@ def check_errors(service):
              ({"prompt": [1, 560]}, 400, "prompt"), ({"prompt": [1, "a"]}, 400, "prompt"), ({"prompt": ""}, 400, "prompt"),
              ({"prompt": "a", "stop": [""]}, 400, "stop"), ({"prompt": "a", "max_tokens": 0}, 400, "max_tokens"),
              ({"prompt": "a", "model": "gpt"}, 404, "model"), (long, 400, "prompt"),
-             ({"prompt": "a", "stream_options": {}}, 400, "stream_options"), (b"{\"prompt\": \"\xff\"}", 400, None),
+             ({"prompt": "a", "logit_bias": {"x": 1}}, 400, "logit_bias"), ({"prompt": "a", "logit_bias": {"560": 1}}, 400, "logit_bias"),
+             ({"prompt": "a", "logit_bias": {"1": 101}}, 400, "logit_bias"), ({"prompt": "a", "logit_bias": {"1": None}}, 400, "logit_bias"),
+             ({"prompt": "a", "echo": True, "logprobs": 1}, 400, "echo"), ({"prompt": "a", "echo": 1}, 400, "echo"),
+             ({"prompt": "a", "response_format": {"type": "xml"}}, 400, "response_format"),
+             ({"prompt": "a", "response_format": {"type": "json_schema"}}, 400, "response_format"),
+             ({"prompt": "a", "response_format": {"type": "json_schema", "json_schema": {"name": "other"}}}, 400, "response_format"),
+             ({"prompt": "a", "tools": []}, 400, "tools"), ({"prompt": "a", "stream_options": {}}, 400, "stream_options"), (b"{\"prompt\": \"\xff\"}", 400, None),
              ({"prompt": "a" * 300000}, 413, None)]
     for body, expected, param in cases:
         status, answer = service.send("POST", "/v1/completions", body)
@@ -129,6 +158,11 @@ def check_errors(service):
     for messages in [None, [], "a", [{"role": "user"}], [1], [{"role": 1, "content": "a"}]]:
         status, answer = service.send("POST", "/v1/chat/completions", {"messages": messages})
         assert (status, answer["error"]["param"]) == (400, "messages"), (messages, answer)
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    for options, param in [({"tools": [tool]}, "tools"), ({"tools": "f"}, "tools"), ({"tool_choice": "auto"}, "tool_choice"),
+                           ({"tools": [], "tool_choice": {"type": "function"}}, "tool_choice"), ({"echo": True}, "echo")]:
+        status, answer = service.send("POST", "/v1/chat/completions", {"messages": MESSAGES, **options})
+        assert (status, answer["error"]["param"]) == (400, param), (options, answer)
     status, answer = service.send("POST", "/v1/completions", long)
     print(status, answer["error"]["message"])
 
@@ -213,7 +247,7 @@ def check_openai(service):
 def main():
     service = Service()
     try:
-        for check in (check_routes, check_completions, check_chats, check_parallel, check_errors, check_disconnects, measure,
+        for check in (check_routes, check_completions, check_chats, check_formats, check_parallel, check_errors, check_disconnects, measure,
                       check_openai):
             check(service)
         check_full()

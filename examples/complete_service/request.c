@@ -55,6 +55,11 @@ static const struct option options[] = {
     {"seed", INTEGER, BOTH, -0x1p63, 0x1p63},
     {"presence_penalty", NUMBER, BOTH, -2, 2},
     {"frequency_penalty", NUMBER, BOTH, -2, 2},
+    {"logit_bias", OBJECT, BOTH, 0, 0},
+    {"echo", FLAG, COMPLETION, 0, 0},
+    {"response_format", OBJECT, BOTH, 0, 0},
+    {"tools", ANY, CHAT, 0, 0},
+    {"tool_choice", ANY, CHAT, 0, 0},
     {"logprobs", INTEGER, COMPLETION, 0, 5},
     {"logprobs", FLAG, CHAT, 0, 0},
     {"top_logprobs", INTEGER, CHAT, 0, MODC_MAX_TOP},
@@ -125,6 +130,93 @@ static bool read_stop(struct request *r, struct fault *fault)
     return true;
 }
 
+static bool no_memory(struct fault *fault)
+{
+    return fault_say(fault, 503, "overloaded", NULL, "there is no memory for it");
+}
+
+/* {"42": -100, ...}: of tokens by their ids. */
+static bool read_biases(struct request *r, struct fault *fault)
+{
+    json_t *biases = json_object_get(r->json, "logit_bias"), *value;
+    const char *name;
+    int count = 0;
+
+    if (!get(r, "logit_bias") || json_object_size(biases) == 0)
+        return true;
+    if (json_object_size(biases) > MOST_BIASES)
+        return fault_say(fault, 400, "invalid_value", "logit_bias", "'logit_bias' has at most %d tokens",
+                         MOST_BIASES);
+    r->biases = calloc(json_object_size(biases), sizeof *r->biases);
+    r->biased = calloc(json_object_size(biases), sizeof *r->biased);
+    if (!r->biases || !r->biased)
+        return no_memory(fault);
+    json_object_foreach(biases, name, value)
+    {
+        char *end;
+        const long id = strtol(name, &end, 10);
+
+        if (*name < '0' || *name > '9' || *end || id >= TALKER_TOKENIZER_VOCABULARY)
+            return fault_say(fault, 400, "invalid_value", "logit_bias",
+                             "names in 'logit_bias' are ids of tokens, from 0 to %d",
+                             TALKER_TOKENIZER_VOCABULARY - 1);
+        if (!json_is_number(value) || !(json_number_value(value) >= -100 && json_number_value(value) <= 100))
+            return fault_say(fault, 400, "invalid_value", "logit_bias",
+                             "values of 'logit_bias' are numbers from -100 to 100");
+        r->biased[count] = id;
+        r->biases[count] = (struct modc_biased){{&r->biased[count], 1}, (float)json_number_value(value)};
+        count++;
+    }
+    r->options.sequence_bias = r->biases;
+    r->options.sequence_bias_count = count;
+    return true;
+}
+
+/* What is written matches a grammar of the model: that of the schema's name, whatever schema the client has under it. */
+static bool read_format(struct request *r, struct fault *fault)
+{
+    const json_t *format = get(r, "response_format");
+    const char *type = json_string_value(json_object_get(format, "type")), *name = type;
+    char known[160] = "";
+    size_t length = 0;
+
+    if (!format || (type && strcmp(type, "text") == 0))
+        return true;
+    if (!type || (strcmp(type, "json_object") != 0 && strcmp(type, "json_schema") != 0))
+        return fault_say(fault, 400, "invalid_value", "response_format",
+                         "the type of 'response_format' is text, json_object or json_schema");
+    if (strcmp(type, "json_schema") == 0)
+        name = json_string_value(json_object_get(json_object_get(format, "json_schema"), "name"));
+    if (!name)
+        return fault_say(fault, 400, "invalid_type", "response_format",
+                         "'json_schema' of 'response_format' is an object with a 'name'");
+    r->options.grammar = modc_generation_grammar(&talker_generation, name);
+    if (r->options.grammar)
+        return true;
+    for (int i = 0; i < talker_generation.grammar_count && length < sizeof known; i++)
+        length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                   talker_generation.grammars[i]->name);
+    return fault_say(fault, 400, "invalid_value", "response_format",
+                     "the model was built without a grammar '%.60s': it has %s", name,
+                     length > 0 ? known : "none");
+}
+
+/* Chat templates of modc take turns alone. */
+static bool check_tools(const struct request *r, struct fault *fault)
+{
+    const json_t *tools = get(r, "tools"), *choice = get(r, "tool_choice");
+
+    if (tools && !json_is_array(tools))
+        return fault_say(fault, 400, "invalid_type", "tools", "'tools' is a list of tools");
+    if (json_array_size(tools) > 0)
+        return fault_say(fault, 400, "unsupported_value", "tools",
+                         "the model's chat template takes no tools, so it would not see them");
+    if (choice && (!json_is_string(choice) || strcmp(json_string_value(choice), "none") != 0))
+        return fault_say(fault, 400, "unsupported_value", "tool_choice",
+                         "'tool_choice' is \"none\" here: the model's chat template takes no tools");
+    return true;
+}
+
 static bool read_options(struct request *r, struct fault *fault)
 {
     struct modc_option_memory memory = {r->option_lists, sizeof r->option_lists, 0};
@@ -172,15 +264,10 @@ static bool read_options(struct request *r, struct fault *fault)
                              "'stream_options' needs 'stream': true");
         r->tells_usage = json_is_true(json_object_get(value, "include_usage"));
     }
-    return read_stop(r, fault);
+    return read_stop(r, fault) && read_biases(r, fault) && read_format(r, fault) && check_tools(r, fault);
 }
 
 /* ---- prompts ---------------------------------------------------------------------------------------------------- */
-
-static bool no_memory(struct fault *fault)
-{
-    return fault_say(fault, 503, "overloaded", NULL, "there is no memory for it");
-}
 
 static bool too_long(struct fault *fault, const char *param, int count)
 {
@@ -229,15 +316,39 @@ static bool read_ids(struct request *r, const json_t *list, struct fault *fault)
     return true;
 }
 
+/* The prompt as the answer repeats it: as it was sent, or what its ids say. */
+static bool read_echo(struct request *r, const json_t *prompt, struct fault *fault)
+{
+    const size_t room = json_is_string(prompt) ? json_string_length(prompt) + 1
+                                               : (size_t)r->count * TALKER_TOKENIZER_TEXT + 1;
+
+    if (!json_is_true(get(r, "echo")))
+        return true;
+    if (r->tells_log_probs)
+        return fault_say(fault, 400, "unsupported_value", "echo",
+                         "'echo' does not go with 'logprobs': those of a prompt are not computed");
+    r->echo = malloc(room);
+    if (!r->echo)
+        return no_memory(fault);
+    r->echo_bytes = room - 1;
+    if (json_is_string(prompt))
+        memcpy(r->echo, json_string_value(prompt), room - 1);
+    else if (talker_decode_text(r->ids, r->count, MODC_KEEP_SPECIAL, r->echo, room, &r->echo_bytes) !=
+             MODC_OK)
+        return fault_say(fault, 500, NULL, "echo", "the prompt has no text");
+    return true;
+}
+
 static bool read_prompt(struct request *r, struct fault *fault)
 {
     const json_t *prompt = get(r, "prompt");
 
-    if (json_is_array(prompt))
-        return read_ids(r, prompt, fault);
-    if (!json_is_string(prompt))
+    if (!json_is_array(prompt) && !json_is_string(prompt))
         return fault_say(fault, 400, "invalid_type", "prompt", "'prompt' is a text or a list of ids");
-    return encode(r, json_string_value(prompt), json_string_length(prompt), 0, "prompt", fault);
+    return (json_is_array(prompt) ? read_ids(r, prompt, fault)
+                                  : encode(r, json_string_value(prompt), json_string_length(prompt), 0,
+                                           "prompt", fault)) &&
+           read_echo(r, prompt, fault);
 }
 
 static struct modc_text text_of(const json_t *value)
@@ -331,12 +442,14 @@ static bool make_choices(struct request *r, struct fault *fault)
         struct choice *c = &r->choices[i];
         const size_t most = (size_t)r->most;
 
-        c->room = most * TALKER_TOKENIZER_TEXT + 1;
+        c->room = most * TALKER_TOKENIZER_TEXT + r->echo_bytes + 1;
         c->tokens = calloc(most, sizeof *c->tokens);
         c->top = calloc(most * (size_t)r->alternatives + 1, sizeof *c->top);
         c->text = malloc(c->room);
         if (!c->tokens || !c->top || !c->text)
             return no_memory(fault);
+        memcpy(c->text, r->echo ? r->echo : "", r->echo_bytes);
+        c->bytes = r->echo_bytes;
     }
     return true;
 }
@@ -477,6 +590,9 @@ void request_free(struct request *r)
     pthread_cond_destroy(&r->news);
     pthread_mutex_destroy(&r->mutex);
     json_decref(r->json);
+    free(r->biases);
+    free(r->biased);
+    free(r->echo);
     free(r->ids);
     free(r);
 }

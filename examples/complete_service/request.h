@@ -11,7 +11,7 @@
 
 #define MODEL "talker"
 
-enum { MOST_CHOICES = 8, MOST_STOP = 4 };
+enum { MOST_CHOICES = 8, MOST_STOP = 4, MOST_BIASES = 300 };
 
 /* Why there is no answer, as the error object says it. */
 struct fault {
@@ -49,6 +49,10 @@ struct request {
     json_int_t created;
     json_t *json; /* whose texts `stop` points to */
     const char *stop[MOST_STOP];
+    struct modc_biased *biases; /* `logit_bias` */
+    int64_t *biased;            /* their tokens */
+    char *echo;                 /* the prompt's text, which the answer begins with; NULL: it does not */
+    size_t echo_bytes;
     struct modc_generation_options options;
     int64_t option_lists[8];
     int64_t *ids; /* the prompt */

@@ -53,6 +53,7 @@ def schema():
 _LAZY = {name: module for module, names in {
     "_net": "compile Net",
     "_llm.llm": "LLM",
+    "_llm.queues": "Queue",
     "_arrays": "Array",
     "_build": "cache_dir",
     "_errors": "Error SpecError CompilerError CallError ExportError ExportWarning FileError",

@@ -4,10 +4,10 @@ import json
 
 from modc._errors import CallError, Error
 
-BINDING = 5
+BINDING = 6
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
- MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY, GPU, FULL) = range(23)
+ MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY, GPU, FULL, CLOSED) = range(24)
 DTYPE_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
 PARAMETER, PERSISTENT, OPTIONAL, FROZEN = 1, 2, 4, 8  # flags of keys
 FORWARD_PRE, FORWARD, BACKWARD_PRE, BACKWARD = range(4)
@@ -90,6 +90,34 @@ class Chat(ctypes.Structure):
                 ("refusal", Words)]
 
 
+class QueueSettings(ctypes.Structure):
+    _fields_ = [("min_batch_size", ctypes.c_int), ("max_batch_size", ctypes.c_int), ("batching_timeout", ctypes.c_double),
+                ("max_queue", ctypes.c_int), ("max_tokens", ctypes.c_int), ("max_return_sequences", ctypes.c_int),
+                ("max_beams", ctypes.c_int)]
+
+
+class QueueItem(ctypes.Structure):
+    _fields_ = [("ids", ctypes.c_void_p), ("count", ctypes.c_int), ("source", ctypes.c_void_p), ("source_count", ctypes.c_int),
+                ("options", ctypes.c_void_p), ("number", ctypes.c_uint64), ("listener", ctypes.c_void_p), ("user", ctypes.c_void_p)]
+
+
+class QueueResult(ctypes.Structure):
+    _fields_ = [("responses", Responses), ("status", ctypes.c_int), ("queued", ctypes.c_double), ("took", ctypes.c_double)]
+
+
+class QueueState(ctypes.Structure):
+    _fields_ = [("batching_enabled", ctypes.c_bool), ("min_batch_size", ctypes.c_int), ("max_batch_size", ctypes.c_int),
+                ("queue_size", ctypes.c_int), ("processing", ctypes.c_bool), ("pending_futures", ctypes.c_int),
+                ("timeout", ctypes.c_double), ("running", ctypes.c_int), ("finished", ctypes.c_int), ("calls", ctypes.c_uint64),
+                ("tokens", ctypes.c_uint64)]
+
+
+class News(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint64), ("ticket", ctypes.c_uint64), ("row", ctypes.c_int), ("finish", ctypes.c_int),
+                ("status", ctypes.c_int), ("token", ctypes.c_int64), ("log_prob", ctypes.c_float), ("bytes", ctypes.c_int),
+                ("text", ctypes.c_void_p), ("ended", ctypes.c_bool)]
+
+
 ListenerFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(Event))
 LambdaFunction = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int, ctypes.c_void_p)
 HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
@@ -135,6 +163,17 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_options_about": (None, _P, _P),
     "modc_binding_write": (_I, _P, _P, _P, _P, ListenerFunction, _P),
     "modc_binding_score": (_I, _P, _P, _I, _P, _I, _P),
+    "modc_binding_queue_create": (_I, _P, _P, _P, _S, _P),
+    "modc_binding_queue_of": (_P, _P),
+    "modc_binding_queue_submit": (_I, _P, _P, _U, ctypes.c_bool, _D, _P, _P, _S),
+    "modc_binding_queue_next": (None, _P, _P),
+    "modc_binding_queue_close": (None, _P, ctypes.c_bool),
+    "modc_binding_queue_destroy": (None, _P),
+    "modc_queue_wait": (_I, _P, _U, _D, _P),
+    "modc_queue_cancel": (_I, _P, _U),
+    "modc_queue_cancel_all": (None, _P),
+    "modc_queue_flush": (None, _P),
+    "modc_queue_get_state": (None, _P, _P),
     "modc_binding_encode": (_I, _T, _S, ctypes.c_uint, _P, _P, _I, _P),
     "modc_binding_chat": (_I, _P, _I, _P, _P, _S, _P, _P, _S),
     "modc_binding_decode": (_I, _P, _I, ctypes.c_uint, _P, _S, _P),
@@ -202,8 +241,10 @@ class Library:
                 ctypes.sizeof(kind) for kind in (HookCall, Tensor, ExternCall)]:
             raise Error(f"{path} was compiled with other limits than modc.h has")
         said = self.about.get("generation")
-        if said and [said[f"{name}_bytes"] for name in ("event", "prompts", "responses", "turn", "chat")] != [
-                ctypes.sizeof(kind) for kind in (Event, Prompts, Responses, Turn, Chat)]:
+        if said and [said[f"{name}_bytes"] for name in ("event", "prompts", "responses", "turn", "chat", "settings", "item", "result",
+                                                        "state", "news")] != [
+                ctypes.sizeof(kind) for kind in (Event, Prompts, Responses, Turn, Chat, QueueSettings, QueueItem, QueueResult,
+                                                 QueueState, News)]:
             raise Error(f"{path} was compiled with another modc_generation.h")
 
     def holding_lock(self, name, result):

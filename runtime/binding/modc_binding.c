@@ -228,9 +228,14 @@ static void say_generation(struct text *text, const struct modc_generation *gene
     say(text, "],\"tokenizer\":%s,\"template\":%s", tokenizer != NULL ? "true" : "false",
         tokenizer != NULL && generation->chat != NULL ? "true" : "false");
     say(text,
-        ",\"event_bytes\":%d,\"prompts_bytes\":%d,\"responses_bytes\":%d,\"turn_bytes\":%d,\"chat_bytes\":%d}",
+        ",\"event_bytes\":%d,\"prompts_bytes\":%d,\"responses_bytes\":%d,\"turn_bytes\":%d,\"chat_bytes\":%d",
         (int)sizeof(struct modc_event), (int)sizeof(struct modc_prompts), (int)sizeof(struct modc_responses),
         (int)sizeof(struct modc_turn), (int)sizeof(struct modc_chat));
+    say(text,
+        ",\"settings_bytes\":%d,\"item_bytes\":%d,\"result_bytes\":%d,\"state_bytes\":%d,\"news_bytes\":%d}",
+        (int)sizeof(struct modc_queue_settings), (int)sizeof(struct modc_queue_item),
+        (int)sizeof(struct modc_queue_result), (int)sizeof(struct modc_queue_state),
+        (int)sizeof(struct modc_binding_news));
 }
 
 size_t modc_binding_describe(char *out, size_t capacity)

@@ -10,12 +10,13 @@
 #include "modc.h"
 #include "modc_generation.h"
 #include "modc_optim.h"
+#include "modc_queue.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MODC_BINDING 5 /* counts changes of this file; the first function may be asked before all others */
+#define MODC_BINDING 6 /* counts changes of this file; the first function may be asked before all others */
 int modc_binding_version(void);
 
 const struct modc_model *modc_binding_model(void);
@@ -118,6 +119,41 @@ enum modc_status modc_binding_write(struct modc_generator *gen, const struct mod
 /* modc_generator_score; with a source: log_probs[i] of ids[i], of a model with an encoder, behind its start. */
 enum modc_status modc_binding_score(struct modc_generator *gen, const int64_t *source, int source_count,
                                     const int64_t *ids, int count, float *log_probs);
+
+/* A queue over a generator, with a worker of its own; modc_queue.h has its settings, and functions over what modc_binding_queue_of gives:
+ * wait, cancel, flush, get_state. */
+struct modc_binding_queue;
+enum modc_status modc_binding_queue_create(struct modc_generator *gen,
+                                           const struct modc_queue_settings *settings, char *message,
+                                           size_t room, struct modc_binding_queue **queue);
+struct modc_queue *modc_binding_queue_of(struct modc_binding_queue *queue);
+/* As modc_queue_submit, with options, and without a listener: what the item does is news, under the caller's id. *ticket: also told by
+ * its news, which may come first. */
+enum modc_status modc_binding_queue_submit(struct modc_binding_queue *queue,
+                                           const struct modc_queue_item *item, uint64_t id, bool streams,
+                                           double timeout, uint64_t *ticket, char *message, size_t room);
+
+/* An event, of which items that stream have each, others the last alone. ended: it is the item's last, whose ticket can be waited for.
+ * Until the next one is taken. */
+struct modc_binding_news {
+    uint64_t id, ticket;
+    int row; /* -1: the queue is closed, and all news were taken */
+    enum modc_finish finish;
+    enum modc_status status;
+    int64_t token;
+    float log_prob;
+    int bytes;
+    const char *text;
+    bool ended;
+};
+
+/* The next one, for which it waits: of one thread. */
+void modc_binding_queue_next(struct modc_binding_queue *queue, struct modc_binding_news *news);
+
+/* As modc_queue_shutdown. */
+void modc_binding_queue_close(struct modc_binding_queue *queue, bool finish);
+/* Behind close; nobody takes news any more. */
+void modc_binding_queue_destroy(struct modc_binding_queue *queue);
 
 /* With the model's tokenizer, as modc_encode and modc_decode. spans may be NULL. */
 enum modc_status modc_binding_encode(const char *text, size_t bytes, unsigned flags, int64_t *ids,

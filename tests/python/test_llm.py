@@ -2,6 +2,7 @@
 """modc.LLM: what section "modc.LLM" of docs/python.md says, and its messages. The model counts: behind id i comes i + 1, whose
 log-probability is SURE."""
 import array
+import asyncio
 import copy
 import gc
 import math
@@ -14,6 +15,7 @@ import time
 import unittest
 import weakref
 from pathlib import Path
+from queue import Full
 from unittest import mock
 
 import models
@@ -348,6 +350,126 @@ class Texts(Case):
         self.assertEqual(llm(net).generate([[1]]).finish, ["fault"])
         with self.assertRaisesRegex(modc.Error, r"stream\(\): no token could be picked: "):
             next(llm(net).stream([1]))
+
+
+class Queues(Case):
+    """What items write is what llm.generate writes of each."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.made = llm(arrays="modc")
+
+    def outcome(self, result):
+        return lists(result.tokens.response), lists(result.log_probs.response), result.finish, lists(result.lengths.full)
+
+    def test_threads(self):
+        prompts = [[first, first + 1] for first in range(8)] + [[3], [4, 5, 6]]
+        options = [{"max_new_tokens": 3 + i, "temperature": 4.0, "seed": i, "n": 1 + i % 2} for i in range(len(prompts))]
+        alone = [self.outcome(self.made.generate(prompt, **given)) for prompt, given in zip(prompts, options)]
+        found = [None] * len(prompts)
+        with modc.Queue(self.made, max_return_sequences=2) as queue:
+            def ask(first):
+                for i in range(first, len(prompts), 4):
+                    found[i] = self.outcome(queue.generate(prompts[i], **options[i]))
+            threads = [threading.Thread(target=ask, args=(first,)) for first in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            futures = [queue.submit(prompt, **given) for prompt, given in zip(prompts, options)]
+            self.assertEqual([self.outcome(future.result()) for future in futures], alone)
+            self.assertEqual(queue.state()["pending_futures"], 0)
+        self.assertEqual(found, alone)
+        with modc.Queue(self.made, max_beams=3) as queue:
+            given = {"num_beams": 3, "max_new_tokens": 4}
+            one, other = queue.generate([1], **given), self.made.generate([1], **given)
+            self.assertEqual((self.outcome(one), lists(one.scores)), (self.outcome(other), lists(other.scores)))
+
+    def test_texts(self):
+        made = llm(words(), input_mode="text")
+        with modc.Queue(made) as queue:
+            for given in ({}, {"stop": "and"}, {"stop": ["x", "and"], "include_stop_str_in_output": False}, {"stop": "d"}):
+                self.assertEqual(queue.generate("the", **given).text, made.generate("the", **given).text)
+            self.assertEqual(list(queue.stream("the", stop="and")), list(made.stream("the", stop="and")))
+
+    def test_asyncio(self):
+        async def run(queue):
+            results = await asyncio.gather(*(queue.agenerate([first], max_new_tokens=4) for first in range(6)))
+            return [self.outcome(result) for result in results], [event.token async for event in queue.stream([1], max_new_tokens=4)]
+
+        with modc.Queue(self.made) as queue:
+            found, told = asyncio.run(run(queue))
+        self.assertEqual(found, [self.outcome(self.made.generate([first], max_new_tokens=4)) for first in range(6)])
+        self.assertEqual(told, [event.token for event in self.made.stream([1], max_new_tokens=4)])
+
+    def test_ends(self):
+        with modc.Queue(self.made, min_batch_size=2, batching_timeout=None, max_queue=2) as queue:
+            first, second = queue.submit([1]), queue.submit([2], max_new_tokens=2)
+            self.assertEqual(self.outcome(second.result()), self.outcome(self.made.generate([2], max_new_tokens=2)))
+            first.result()
+            waits = queue.submit([1])
+            self.assertTrue(waits.cancel())
+            while queue.state()["pending_futures"]:
+                time.sleep(0.001)
+            stream = queue.stream([1])
+            stream.close()
+            self.assertEqual([event.finish for event in stream], ["user"])
+            waits = queue.submit([1])
+            queue.flush()
+            self.assertEqual(self.outcome(waits.result()), self.outcome(self.made.generate([1])))
+            waits = queue.submit([1])
+            queue.cancel_all()
+            self.assertEqual((waits.result().finish, lists(waits.result().lengths.response)), ("user", 0))
+            waits = queue.submit([1])
+            queue.close(finish=False)
+            self.assertEqual(waits.result().finish, "user")
+            self.says(modc.Error, "submit(): the queue was shut down", queue.submit, [1])
+            self.says(modc.Error, "state(): the queue was shut down", queue.state)
+            queue.close()
+
+    def test_messages(self):
+        self.says(ValueError, "modc.Queue: min_batch_size is 0: it takes a number from 1 to 3, max_batch_size", modc.Queue, self.made, min_batch_size=0)
+        with modc.Queue(self.made, min_batch_size=3, batching_timeout=None, max_queue=3, max_tokens=8) as queue:
+            self.says(ValueError, "submit(): num_beams is 2, and max_beams of the queue is 0", queue.submit, [1], num_beams=2, max_new_tokens=2)
+            self.says(ValueError, "submit() takes one prompt; several are several calls", queue.submit, [[1], [2]])
+            self.says(ValueError, "stream() has one response", queue.stream, [1], n=2, temperature=1.0)
+            self.says(ValueError, "submit(): a queue does not compute the log-probabilities of prompts", queue.submit, [1], prompt_logprobs=1)
+            self.says(ValueError, "submit(): top_p cannot be '2': it takes a number from 0 to 1; 1 is off", queue.submit, [1], top_p=2)
+            self.says(IndexError, "submit(): a prompt: row 0 has 12 at position 0: ids are from 0 to 11", queue.submit, [12])
+            self.says(ValueError, "submit(): the length of prompt and response is 12, and max_tokens of the queue is 8", queue.submit,
+                      [1, 2, 3], max_new_tokens=9)
+        with modc.Queue(self.made, max_queue=2) as queue:
+            gate = threading.Event()
+            queue.submit([1]).add_done_callback(lambda _: gate.wait(10))  # results are not fetched so long
+            self.assertRaisesRegex(Full, r"submit\(\): as many items wait as the queue holds",
+                                   lambda: [queue.submit([1], timeout=0) for _ in range(50)])
+            gate.set()
+            with mock.patch("os.getpid", return_value=0):
+                self.says(modc.Error, "submit(): the queue's worker is in the process that made it", queue.submit, [1])
+            stream = queue.stream([1], max_new_tokens=4)
+            asyncio.run(stream.__anext__())
+            with self.assertRaises(modc.Error) as raised:
+                asyncio.run(stream.__anext__())
+            self.assertEqual(str(raised.exception), "stream(): it is read in another loop of asyncio")
+        nothing = floats([float("nan")] * (IDS * IDS), IDS, IDS)
+        net = modc.compile(COUNT, weights={**counting(IDS), "head.weight": nothing}, cflags=FLAGS)
+        with modc.Queue(llm(net)) as queue:
+            with self.assertRaises(modc.Error):
+                queue.generate([1])
+            self.assertRaisesRegex(modc.Error, r"stream\(\): no token could be picked: ", next, queue.stream([1]))
+
+    def test_left(self):
+        """One that nobody has ends, and its worker with it; a stream that nobody has ends its item."""
+        queue = modc.Queue(self.made, min_batch_size=2, batching_timeout=None)
+        thread, future, stream = queue._shared.thread, queue.submit([1]), queue.stream([1], ignore_eos=True, max_new_tokens=10 ** 6)
+        next(stream)
+        del stream
+        future.result()
+        waits = queue.submit([1])
+        del queue
+        gc.collect()
+        thread.join(10)
+        self.assertEqual((thread.is_alive(), waits.result().finish), (False, "user"))
 
 
 TEMPLATE = """{%- for m in messages -%}

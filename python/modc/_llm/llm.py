@@ -159,7 +159,8 @@ class LLM(policy.Policy):
         self._check_torchrl(given, of)
         options = Options(self.net.library, given, of)
         options.scores_prompts = prompts
-        options.stops = any(given.get(name) for name in ("stop", "stop_sequences", "stop_strings"))
+        stops = [given[name] for name in ("stop", "stop_sequences", "stop_strings") if given.get(name)]
+        options.stops = [text for one in stops for text in ([one] if isinstance(one, str) else one)]
         options.seeded = "seed" in given
         return options
 
@@ -270,9 +271,12 @@ class LLM(policy.Policy):
         options = self._options(kwargs, "generate")
         most = self.about["source"] if self.about["encoder"] else self.about["context"] - 1
         read = self._read(prompts, attention_mask, options.pad, "generate", most)
-        texts, rows = read.texts, read.rows
-        written, heard = self._write(rows.rows, options, "generate")
-        samples = options.samples
+        rows = read.rows
+        return self._result_of(read, options, *self._write(rows.rows, options, "generate"))
+
+    def _result_of(self, read, options, written, heard):
+        """What C wrote behind what was read; heard: the texts, where they are not those of the ids."""
+        texts, rows, samples = read.texts, read.rows, options.samples
         shape = rows.shape + ((self._dimension(samples),) if self._dimension(samples) else ())
         batch = Batch(shape, self._kind(rows.kind), self.pad_output)
         before = [row for row in rows.rows for _ in range(samples)]

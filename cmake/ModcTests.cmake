@@ -452,6 +452,9 @@ function(modc_gpu_tests)
                   --every ${MODC_GPU_EVERY} --work ${CMAKE_CURRENT_BINARY_DIR}/gpu_training)
     modc_gpu_test(calls ${MODC_PYTHON} tests/oracle/gpu.py --modc $<TARGET_FILE:modc> -- tests/support/api.sh $<TARGET_FILE:modc>
                   ${CMAKE_CURRENT_BINARY_DIR}/api/gpu_calls tests/api/cuda_failing.c "tests/specs/trained.yaml --device cuda")
+    modc_gpu_test(writing ${MODC_PYTHON} tests/oracle/gpu.py --modc $<TARGET_FILE:modc> -- tests/support/api.sh
+                  $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/api/gpu_writing tests/api/cuda_writing.c
+                  tests/api/cuda_writing.yaml)
     math(EXPR every "${MODC_GPU_EVERY} * 8") # a tool takes many times as long as a program
     foreach(tool memcheck racecheck initcheck synccheck)
         modc_gpu_test(${tool} ${MODC_PYTHON} tests/oracle/gpu_sanitize.py --modc $<TARGET_FILE:modc> --tool ${tool} --jobs 2
@@ -753,6 +756,13 @@ function(modc_api_tests)
         modc_api_test(cuda cuda.c tests/api/cuda_kept.yaml tests/api/cuda_fused.yaml)
         modc_api_test(cuda_failing cuda_failing.c "tests/specs/trained.yaml --device cuda"
                       ENV "RUNNER=tests/support/failing_calls.sh")
+        modc_api_test(cuda_writing cuda_writing.c tests/api/cuda_writing.yaml)
+        if(MODC_LONG_TESTS)
+            modc_api_test(cuda_generation generation.c "tests/api/generation.yaml --device cuda"
+                          "tests/api/generation_recurrent.yaml --device cuda"
+                          ENV "FLAGS_kernels=-g -fsanitize=thread,alignment")
+            set_property(TEST api_cuda_generation PROPERTY LABELS long)
+        endif()
     endif()
     modc_api_test(heights heights.c tests/api/heights.yaml tests/api/heights_narrow.yaml
                   "tests/api/heights_split.yaml --plan split=3"

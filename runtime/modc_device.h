@@ -119,6 +119,22 @@ static inline bool *modc_wants_on_host(const struct modc_training *training)
                : (bool *)(void *)((char *)(uintptr_t)training + sizeof *training);
 }
 
+/* What a generator (modc_generation.h) asks of the machine that its model is on: a processor, or a device. The generator's own memory
+ * is the host's; what the model keeps of tokens and sequences is where its state is. */
+struct modc_generation_machine {
+    /* Bytes at the end of the workspace that calls of the entry take, beside its own. */
+    size_t (*room)(const struct modc_entry *entry);
+    /* One call, by pointers of the host: when it returns, whatever the status, inputs are read, and outputs there if they ever will be. The
+     * arrays have room for twice as many pointers. bytes: of a block that the inputs lie in, aligned to 64 each and one behind the other;
+     * 0: they are apart. */
+    enum modc_status (*call)(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                             const void **inputs, void **outputs, const void *block, size_t bytes);
+    /* Bytes of what the model keeps, to another place there, or between there and the host, behind all calls and copies so far. What is
+     * the host's is left alone until `wait` has returned, whatever the status. */
+    enum modc_status (*copy)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    enum modc_status (*wait)(struct modc_context *net);
+};
+
 /* What the runtime does otherwise for such a model: struct modc_model points to one. Memory that is not freed by hand is the caller's. */
 struct modc_device {
     const char *name;
@@ -179,9 +195,12 @@ struct modc_device {
                                       void **input_gradients);
     const char *(*failed)(const struct modc_context *net, const char **text);
     enum modc_status (*copy)(struct modc_context *net, void *to, const void *from, size_t bytes); /* waits */
-    /* Memory of the device. */
+    /* Memory of the device; and of the host, from which the device copies by itself. */
     enum modc_status (*allocate)(void **block, size_t bytes);
     void (*release)(void *block);
+    enum modc_status (*allocate_host)(void **block, size_t bytes);
+    void (*release_host)(void *block);
+    const struct modc_generation_machine *generation;
 };
 
 extern const struct modc_device modc_cuda_device;

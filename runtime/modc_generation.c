@@ -92,6 +92,55 @@ enum modc_status modc_generation_options_of(const struct modc_generation *table,
     return MODC_OK;
 }
 
+/* ---- the processor ---------------------------------------------------------------------------------------------- */
+
+static size_t no_room(const struct modc_entry *entry)
+{
+    (void)entry;
+    return 0;
+}
+
+static enum modc_status call_entry(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                                   const void **inputs, void **outputs, const void *block, size_t bytes)
+{
+    (void)block;
+    (void)bytes;
+    return entry->call(net, sizes, inputs, outputs);
+}
+
+static enum modc_status copy_bytes(struct modc_context *net, void *to, const void *from, size_t bytes)
+{
+    (void)net;
+    memcpy(to, from, bytes);
+    return MODC_OK;
+}
+
+static enum modc_status wait_for_nothing(struct modc_context *net)
+{
+    (void)net;
+    return MODC_OK;
+}
+
+static const struct modc_generation_machine processor = {
+    .room = no_room,
+    .call = call_entry,
+    .copy = copy_bytes,
+    .wait = wait_for_nothing,
+};
+
+static const struct modc_generation_machine *machine_of(const struct modc_generation *table)
+{
+    return table->model->device != NULL ? table->model->device->generation : &processor;
+}
+
+/* Whether the workspace is enough for calls of the entry; -1: there is none. */
+static bool has_room(const struct modc_generation *table, const struct modc_context *net, int entry)
+{
+    const struct modc_entry *of = entry >= 0 ? &table->model->entries[entry] : NULL;
+
+    return of == NULL || net->workspace_bytes >= of->workspace[0] + machine_of(table)->room(of);
+}
+
 enum modc_status modc_generator_init(struct modc_generator *gen, const struct modc_generation *table,
                                      struct modc_context *net, void *block, size_t bytes)
 {
@@ -99,8 +148,6 @@ enum modc_status modc_generator_init(struct modc_generator *gen, const struct mo
 
     if (gen == NULL || table == NULL || net == NULL || block == NULL || net->model != table->model)
         return MODC_POINTER;
-    if (table->model->device != NULL)
-        return MODC_UNSUPPORTED;
     if ((uintptr_t)block % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
 
@@ -113,17 +160,19 @@ enum modc_status modc_generator_init(struct modc_generator *gen, const struct mo
                                                table->encoded);
     struct modc_option_memory memory;
 
-    if (bytes < needed)
+    if (bytes < needed || !has_room(table, net, table->entry) || !has_room(table, net, table->encoder))
         return MODC_WORKSPACE;
     memset(gen, 0, sizeof *gen);
     gen->table = table;
     gen->net = net;
+    gen->machine = machine_of(table);
     gen->logits_room = (int)logits;
     gen->token = take(&at, rows * 8);
     gen->position = take(&at, rows * 8);
     gen->sequence = take(&at, rows * 8);
     gen->logit_rows = take(&at, logits * 8);
     gen->pages = take(&at, sequences * (size_t)table->per * 8);
+    gen->row_bytes = (size_t)(at - (char *)gen->token);
     gen->owners = take(&at, sequences * (size_t)table->per * 4);
     gen->sequences = take(&at, sequences * sizeof *gen->sequences);
     gen->ids = take(&at, sequences * (size_t)table->context * 8);
@@ -152,7 +201,7 @@ static int find_page(const struct modc_generator *gen)
 }
 
 /* The first tokens of a page, of every cache. */
-static void copy_page(const struct modc_generator *gen, int64_t to, int64_t from, int tokens)
+static enum modc_status copy_page(const struct modc_generator *gen, int64_t to, int64_t from, int tokens)
 {
     const struct modc_generation *table = gen->table;
 
@@ -161,13 +210,14 @@ static void copy_page(const struct modc_generator *gen, int64_t to, int64_t from
         const size_t page = modc_key_bytes(key) / (size_t)page_count(table);
         char *cache = modc_state(gen->net, table->caches[i]);
 
-        memcpy(cache + (size_t)to * page, cache + (size_t)from * page,
-               page / (size_t)table->page * (size_t)tokens);
+        MODC_TRY(gen->machine->copy(gen->net, cache + (size_t)to * page, cache + (size_t)from * page,
+                                    page / (size_t)table->page * (size_t)tokens));
     }
+    return MODC_OK;
 }
 
 /* What a recurrent model remembers of a sequence. */
-static void copy_memories(const struct modc_generator *gen, int to, int from)
+static enum modc_status copy_memories(const struct modc_generator *gen, int to, int from)
 {
     const struct modc_generation *table = gen->table;
 
@@ -176,8 +226,10 @@ static void copy_memories(const struct modc_generator *gen, int to, int from)
                              (size_t)table->sequences;
         char *memory = modc_state(gen->net, table->memories[i]);
 
-        memcpy(memory + (size_t)to * bytes, memory + (size_t)from * bytes, bytes);
+        MODC_TRY(
+            gen->machine->copy(gen->net, memory + (size_t)to * bytes, memory + (size_t)from * bytes, bytes));
     }
+    return MODC_OK;
 }
 
 static void leave_pages(struct modc_generator *gen, int sequence, int from)
@@ -192,7 +244,7 @@ static void leave_pages(struct modc_generator *gen, int sequence, int from)
         s->pages = from;
 }
 
-int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to)
+enum modc_status modc_need_pages(struct modc_generator *gen, int sequence, int from, int to, int *end)
 {
     const int size = gen->table->page;
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -204,18 +256,21 @@ int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to)
         if (i < s->pages && gen->owners[pages[i]] == 1)
             continue;
         page = find_page(gen);
-        if (page < 0)
-            return i * size > from ? i * size : from;
-        gen->owners[page] = 1;
+        if (page < 0) {
+            *end = i * size > from ? i * size : from;
+            return MODC_OK;
+        }
         if (i < s->pages) {
-            copy_page(gen, page, pages[i], from - i * size > 0 ? from - i * size : 0);
+            MODC_TRY(copy_page(gen, page, pages[i], from - i * size > 0 ? from - i * size : 0));
             gen->owners[pages[i]]--;
         } else {
             s->pages = i + 1;
         }
+        gen->owners[page] = 1;
         pages[i] = page;
     }
-    return to;
+    *end = to;
+    return MODC_OK;
 }
 
 /* ---- sequences -------------------------------------------------------------------------------------------------- */
@@ -360,6 +415,7 @@ enum modc_status modc_generator_fork(struct modc_generator *gen, int sequence, u
     at = find_free(gen);
     if (at < 0)
         return MODC_FULL;
+    MODC_TRY(copy_memories(gen, at, sequence));
     gen->sequences[at] = *s;
     gen->sequences[at].number = number;
     gen->sequences[at].turn = ++gen->turns; /* two of one turn would be taken for one */
@@ -370,7 +426,6 @@ enum modc_status modc_generator_fork(struct modc_generator *gen, int sequence, u
     memcpy(pages_of(gen, at), pages_of(gen, sequence), (size_t)gen->table->per * sizeof(int64_t));
     for (int i = 0; i < s->pages; i++)
         gen->owners[pages_of(gen, at)[i]]++;
-    copy_memories(gen, at, sequence);
     *other = at;
     return MODC_OK;
 }
@@ -478,7 +533,7 @@ static int guess(struct modc_generator *gen, int sequence, int room)
 }
 
 /* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
-void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence)
+enum modc_status modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence)
 {
     struct modc_sequence *s = &gen->sequences[sequence];
     struct modc_piece *piece = &s->piece;
@@ -494,13 +549,13 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
         count--;
     *piece = (struct modc_piece){.first = batch->logits};
     if (count <= 0)
-        return;
+        return MODC_OK;
     if (waiting == 1)
         count += guess(gen, sequence, (rows < logits ? rows : logits) - 1 - batch->kept);
-    end = modc_need_pages(gen, sequence, s->done, s->done + count);
+    MODC_TRY(modc_need_pages(gen, sequence, s->done, s->done + count, &end));
     if (end == s->done) {
         piece->full = true;
-        return;
+        return MODC_OK;
     }
     piece->count = end - s->done;
     piece->guesses = end > s->length ? end - s->length : 0;
@@ -514,6 +569,7 @@ void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int se
         gen->logit_rows[batch->logits + i] = batch->rows + piece->count - piece->logits + i;
     batch->rows += piece->count;
     batch->logits += piece->logits;
+    return MODC_OK;
 }
 
 enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_batch *batch)
@@ -521,13 +577,18 @@ enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_ba
     enum { MOST_SIZES = 16 };
     const struct modc_generation *table = gen->table;
     const struct modc_entry *entry = &table->model->entries[table->entry];
-    const void *inputs[] = {gen->token, gen->position, gen->sequence, gen->pages, gen->logit_rows};
-    void *outputs[] = {gen->logits};
+    const void *inputs[2 * 5] = {gen->token, gen->position, gen->sequence, gen->pages, gen->logit_rows};
+    void *outputs[2] = {gen->logits};
     int sizes[MOST_SIZES] = {0};
+    enum modc_status status;
 
     sizes[table->rows_size] = batch->rows;
     sizes[table->logits_size] = batch->logits;
-    return entry->call(gen->net, sizes, inputs, outputs);
+    status = gen->machine->call(gen->net, entry, sizes, inputs, outputs, gen->token, gen->row_bytes);
+    if (status == MODC_GPU && table->recurrent) /* which may have gone on with a part of it */
+        for (int i = 0; i < batch->rows; i++)
+            gen->sequences[gen->sequence[i]].done = 0;
+    return status;
 }
 
 /* A row of logits as float, which the sampler may change. */
@@ -556,8 +617,8 @@ enum modc_status modc_generator_encode(struct modc_generator *gen, int sequence,
     const struct modc_entry *entry;
     int sizes[MOST_SIZES] = {0};
     const int64_t target = sequence;
-    const void *inputs[] = {source, &target};
-    void *outputs[1];
+    const void *inputs[2 * 2] = {source, &target};
+    void *outputs[2];
     enum modc_status status;
 
     if (s == NULL)
@@ -572,7 +633,7 @@ enum modc_status modc_generator_encode(struct modc_generator *gen, int sequence,
     entry = &table->model->entries[table->encoder];
     sizes[table->source_size] = count;
     outputs[0] = gen->encoded;
-    status = entry->call(gen->net, sizes, inputs, outputs);
+    status = gen->machine->call(gen->net, entry, sizes, inputs, outputs, NULL, 0);
     if (status != MODC_OK)
         return status;
     s->source = source;
@@ -713,7 +774,7 @@ static void score_given(struct modc_generator *gen, int sequence)
     for (int i = 0; i < piece->logits; i++) {
         const int next = s->done + piece->count - piece->logits + i + 1;
 
-        if (next < s->length)
+        if (next < s->prompt) /* others have theirs */
             modc_log_probs(scores_of(gen, piece->first + i), gen->table->vocabulary, ids + next, 1,
                            log_probs_of(gen, sequence) + next);
     }
@@ -801,13 +862,13 @@ enum modc_status modc_advance(struct modc_generator *gen)
         uint64_t turn = 0;
         int i;
 
-        while ((i = next_in_turn(gen, turn, writes)) >= 0) {
+        while (status == MODC_OK && (i = next_in_turn(gen, turn, writes)) >= 0) {
             turn = gen->sequences[i].turn;
             batch.kept -= writes;
-            modc_add_piece(gen, &batch, i);
+            status = modc_add_piece(gen, &batch, i);
         }
     }
-    if (batch.rows > 0)
+    if (status == MODC_OK && batch.rows > 0)
         status = modc_call_rows(gen, &batch);
     for (int i = 0; i < gen->table->sequences; i++) {
         struct modc_sequence *s = &gen->sequences[i];
@@ -923,7 +984,7 @@ static enum modc_status read_piece(struct modc_generator *gen, int sequence)
 {
     struct modc_batch batch = {0, 0, 0};
 
-    modc_add_piece(gen, &batch, sequence);
+    MODC_TRY(modc_add_piece(gen, &batch, sequence));
     return gen->sequences[sequence].piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;
 }
 

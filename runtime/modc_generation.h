@@ -19,7 +19,15 @@
  *
  * note [pages]
  * The keys and values of a sequence lie in pages of the cache, which are taken as it grows. Sequences that were forked share pages
- * until one of them writes there; it gets a copy of that page then. */
+ * until one of them writes there; it gets a copy of that page then.
+ *
+ * note [generators on a GPU]
+ * The same functions write with a model on a GPU. The block is the host's, better pinned, since logits are copied there: those that a step
+ * asked for. What the model keeps, and rows while they are computed, is in the context's workspace, which has modc_host_bytes of forward (and
+ * of the encoder) behind what the entry needs, as a context that was created has. A step waits once, for its logits; save, load and
+ * encode wait, too, and nothing else does. MODC_GPU: a call or copy did not start, or failed (modc_device_failed has CUDA's words); the
+ * sequences are as they were, and the step may be made again, if the device still works. Of a recurrent model it is longer then: what
+ * it remembers may have gone on in part, so that the call's sequences are read again from their first tokens. */
 #ifndef MODC_RUNTIME_GENERATION_H
 #define MODC_RUNTIME_GENERATION_H
 
@@ -158,11 +166,15 @@ struct modc_sequence {
     int text_bytes, text_sent; /* of its text that is there; of that, told by events of the last step */
 };
 
+struct modc_generation_machine; /* modc_device.h */
+
 struct modc_generator {
     const struct modc_generation *table;
     struct modc_context *net;
+    const struct modc_generation_machine *machine;     /* that the model is on */
     int64_t *token, *position, *sequence, *logit_rows; /* of the rows of a call */
     int64_t *pages;                                    /* (sequences, per) */
+    size_t row_bytes;                                  /* of these five, one behind the other */
     int *owners;                                       /* how many sequences have a page */
     struct modc_sequence *sequences;
     int64_t *ids; /* (sequences, context) */
@@ -180,10 +192,16 @@ struct modc_generator {
     char message[200]; /* what was wrong with options, of the last begin */
 };
 
-/* `net` was initialised, and is the generator's from now on: its caches are. MODC_POINTER, MODC_ALIGNMENT, MODC_WORKSPACE;
- * MODC_UNSUPPORTED: a model on a GPU. */
+/* `net` was initialised, and is the generator's from now on: its caches are. MODC_POINTER, MODC_ALIGNMENT; MODC_WORKSPACE: of the block,
+ * or of the context: note [generators on a GPU]. */
 enum modc_status modc_generator_init(struct modc_generator *gen, const struct modc_generation *table,
                                      struct modc_context *net, void *block, size_t bytes);
+
+/* Hosted builds (modc_generation_host.c): with a block of its own, which is pinned for a model on a GPU, and a clock. MODC_MEMORY;
+ * MODC_GPU; and as modc_generator_init. To be destroyed in front of `net`. */
+enum modc_status modc_generator_create(const struct modc_generation *table, struct modc_context *net,
+                                       struct modc_generator **gen);
+void modc_generator_destroy(struct modc_generator *gen); /* only of this one; NULL is allowed */
 
 /* What a model's `defaults:` make of modc_generation_defaults, with its own eos and pad; `grammar` among them is the name of one. memory: of lists, as modc_generation_set takes
  * it; may be NULL where the defaults have none. */

@@ -2,6 +2,7 @@
 #ifndef MODC_RUNTIME_GENERATION_PARTS_H
 #define MODC_RUNTIME_GENERATION_PARTS_H
 
+#include "modc_device.h"
 #include "modc_generation.h"
 
 /* Of one call of the model, so far. */
@@ -18,12 +19,13 @@ enum modc_status modc_check_options(const struct modc_generator *gen,
                                     const struct modc_generation_options *options, char *message,
                                     size_t room);
 
-/* Pages of its own for tokens `from` to before `to`, as far as there are any; returns up to where. */
-int modc_need_pages(struct modc_generator *gen, int sequence, int from, int to);
+/* Pages of its own for tokens `from` to before `to`, as far as there are any; *end: up to where. MODC_GPU: of a copy. */
+enum modc_status modc_need_pages(struct modc_generator *gen, int sequence, int from, int to, int *end);
 
-/* As many of the sequence's waiting tokens as there is room for: its piece of the call. */
-void modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence);
+/* As many of the sequence's waiting tokens as there is room for: its piece of the call. MODC_GPU: there is none. */
+enum modc_status modc_add_piece(struct modc_generator *gen, struct modc_batch *batch, int sequence);
 
+/* MODC_GPU of a recurrent model: its sequences will be read again, from their first tokens. */
 enum modc_status modc_call_rows(struct modc_generator *gen, const struct modc_batch *batch);
 
 /* A step, but for its events, which are taken sequence by sequence before anything else happens. */

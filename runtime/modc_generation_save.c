@@ -35,8 +35,9 @@ static size_t bytes_of_sequence(const struct modc_generation *table, int length,
     return bytes;
 }
 
-/* Copies what is kept of the sequence out of the model, or into it. */
-static void copy_kept(const struct modc_generator *gen, int sequence, int done, char *bytes, bool out)
+/* Starts copies of what is kept of the sequence out of the model, or into it. */
+static enum modc_status start_copies(const struct modc_generator *gen, int sequence, int done, char *bytes,
+                                     bool out)
 {
     const struct modc_generation *table = gen->table;
     const int64_t *pages = gen->pages + (size_t)sequence * (size_t)table->per;
@@ -49,7 +50,7 @@ static void copy_kept(const struct modc_generator *gen, int sequence, int done, 
             const size_t some = each * (size_t)(done - at < table->page ? done - at : table->page);
             char *page = cache + (size_t)pages[at / table->page] * (size_t)table->page * each;
 
-            memcpy(out ? bytes : page, out ? page : bytes, some);
+            MODC_TRY(gen->machine->copy(gen->net, out ? bytes : page, out ? page : bytes, some));
             bytes += some;
         }
     }
@@ -57,9 +58,20 @@ static void copy_kept(const struct modc_generator *gen, int sequence, int done, 
         const size_t each = bytes_of(table, table->memories[i], table->sequences);
         char *memory = (char *)modc_state(gen->net, table->memories[i]) + (size_t)sequence * each;
 
-        memcpy(out ? bytes : memory, out ? memory : bytes, each);
+        MODC_TRY(gen->machine->copy(gen->net, out ? bytes : memory, out ? memory : bytes, each));
         bytes += each;
     }
+    return MODC_OK;
+}
+
+/* The bytes are the caller's again when it returns. */
+static enum modc_status copy_kept(const struct modc_generator *gen, int sequence, int done, char *bytes,
+                                  bool out)
+{
+    const enum modc_status started = start_copies(gen, sequence, done, bytes, out),
+                           waited = gen->machine->wait(gen->net);
+
+    return started != MODC_OK ? started : waited;
 }
 
 enum modc_status modc_generator_save(const struct modc_generator *gen, int sequence, void *out, size_t room,
@@ -89,8 +101,7 @@ enum modc_status modc_generator_save(const struct modc_generator *gen, int seque
     memcpy(at, &head, sizeof head);
     at += sizeof head;
     memcpy(at, modc_ids_of(gen, sequence), (size_t)s->length * sizeof(int64_t));
-    copy_kept(gen, sequence, s->done, at + (size_t)s->length * sizeof(int64_t), true);
-    return MODC_OK;
+    return copy_kept(gen, sequence, s->done, at + (size_t)s->length * sizeof(int64_t), true);
 }
 
 enum modc_status modc_generator_load(struct modc_generator *gen, const void *bytes, size_t length,
@@ -100,6 +111,7 @@ enum modc_status modc_generator_load(struct modc_generator *gen, const void *byt
     struct head head;
     enum modc_status status;
     int64_t first;
+    int paged = 0;
 
     if (gen == NULL || gen->table == NULL || bytes == NULL || sequence == NULL)
         return MODC_POINTER;
@@ -129,9 +141,15 @@ enum modc_status modc_generator_load(struct modc_generator *gen, const void *byt
     struct modc_sequence *s = &gen->sequences[*sequence];
 
     s->active = 0;
-    if (head.done > 0 && modc_need_pages(gen, *sequence, 0, head.done) < head.done) {
+    status = modc_need_pages(gen, *sequence, 0, head.done, &paged);
+    if (status == MODC_OK && paged < head.done)
+        status = MODC_FULL;
+    if (status == MODC_OK)
+        status = copy_kept(gen, *sequence, head.done,
+                           (char *)(uintptr_t)at + (size_t)head.length * sizeof(int64_t), false);
+    if (status != MODC_OK) {
         modc_generator_end(gen, *sequence);
-        return MODC_FULL;
+        return status;
     }
     memcpy(modc_ids_of(gen, *sequence), at, (size_t)head.length * sizeof(int64_t));
     memset(gen->log_probs + (size_t)*sequence * (size_t)gen->table->context, 0,
@@ -139,7 +157,5 @@ enum modc_status modc_generator_load(struct modc_generator *gen, const void *byt
     s->length = head.length;
     s->done = head.done;
     s->prompt = head.prompt;
-    copy_kept(gen, *sequence, head.done, (char *)(uintptr_t)at + (size_t)head.length * sizeof(int64_t),
-              false);
     return MODC_OK;
 }

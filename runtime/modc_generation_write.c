@@ -291,7 +291,7 @@ static enum modc_status call_beams(struct search *search, int count)
     for (int i = 0; i < count; i++) {
         struct modc_sequence *s = &gen->sequences[search->sequences[i]];
 
-        modc_add_piece(gen, &batch, search->sequences[i]);
+        MODC_TRY(modc_add_piece(gen, &batch, search->sequences[i]));
         if (s->piece.count == 0)
             return MODC_FULL;
     }

@@ -103,8 +103,10 @@ suite() {
 }
 
 with_seconds=
-suite calls 30 env NVCC="${NVCC:-nvcc}" CC="${CC:-cc}" tests/support/api.sh "$modc" "$work/calls" tests/api/cuda_failing.c \
+suite calls 25 env NVCC="${NVCC:-nvcc}" CC="${CC:-cc}" tests/support/api.sh "$modc" "$work/calls" tests/api/cuda_failing.c \
     "tests/specs/trained.yaml --device cuda"
+suite writing 25 env NVCC="${NVCC:-nvcc}" CC="${CC:-cc}" tests/support/api.sh "$modc" "$work/writing" tests/api/cuda_writing.c \
+    tests/api/cuda_writing.yaml
 with_seconds=1
 suite vectors 55 python3 tests/oracle/vectors.py --modc "$modc" --gpu --jobs "$jobs" --every "$every" --keep "$work/programs"
 suite training 30 python3 tests/oracle/cuda_training.py --modc "$modc" --gpu --jobs "$jobs" --every "$every" --work "$work/training"

@@ -16,8 +16,8 @@
 
 bool bundle_is_hosted(const char *name)
 {
-    static const char *const names[] = {"modc_host.c", "modc_isa.c", "modc_optim_host.c", "modc_queue.c",
-                                        "modc_threads.c"};
+    static const char *const names[] = {"modc_generation_host.c", "modc_host.c",  "modc_isa.c",
+                                        "modc_optim_host.c",      "modc_queue.c", "modc_threads.c"};
 
     for (int i = 0; i < COUNT(names); i++)
         if (strcmp(name, names[i]) == 0)

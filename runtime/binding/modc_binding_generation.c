@@ -1,13 +1,9 @@
-/* modc_binding_generation.c - a model that writes, as a shared library; see modc_binding.h. Hosted: it allocates, and has a clock. */
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
-#endif
+/* modc_binding_generation.c - a model that writes, as a shared library; see modc_binding.h. */
 #include "modc_binding.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct modc_generation *table_of(void)
 {
@@ -24,48 +20,17 @@ static size_t rounded(size_t bytes)
     return (bytes + MODC_ALIGN - 1) / MODC_ALIGN * MODC_ALIGN;
 }
 
-static double seconds(void *user)
-{
-    struct timespec now;
-
-    (void)user;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---- generators ------------------------------------------------------------------------------------------ */
 
 enum modc_status modc_binding_generator_create(struct modc_context *net, struct modc_generator **gen)
 {
-    const struct modc_generation *t = table_of();
-    const size_t head = rounded(sizeof **gen);
-    enum modc_status status;
-    size_t bytes;
-    char *all;
-
     *gen = NULL;
-    if (t == NULL)
-        return MODC_UNSUPPORTED;
-    bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per, t->vocabulary,
-                                 t->token_bytes,
-                                 modc_dtype_bytes(t->model->entries[t->entry].outputs[0].dtype), t->encoded);
-    all = aligned_alloc(MODC_ALIGN, head + rounded(bytes));
-    if (all == NULL)
-        return MODC_MEMORY;
-    *gen = (struct modc_generator *)(void *)all;
-    status = modc_generator_init(*gen, t, net, all + head, bytes);
-    if (status != MODC_OK) {
-        free(all);
-        *gen = NULL;
-        return status;
-    }
-    (*gen)->clock = seconds;
-    return MODC_OK;
+    return table_of() != NULL ? modc_generator_create(table_of(), net, gen) : MODC_UNSUPPORTED;
 }
 
 void modc_binding_generator_destroy(struct modc_generator *gen)
 {
-    free(gen);
+    modc_generator_destroy(gen);
 }
 
 const char *modc_binding_generator_message(const struct modc_generator *gen)

@@ -521,6 +521,17 @@ static void release(void *block)
         (void)cudaFree(block);
 }
 
+static enum modc_status allocate_host(void **block, size_t bytes)
+{
+    return allocated(cudaMallocHost(block, bytes > 0 ? bytes : 1));
+}
+
+static void release_host(void *block)
+{
+    if (block != NULL)
+        (void)cudaFreeHost(block);
+}
+
 /* Parameters that were created, and the blocks that belong to them. */
 struct made_params {
     void *block, *packed;
@@ -536,8 +547,7 @@ static void params_destroy(struct modc_params *params)
 {
     struct made_params *made = made_params_of(params);
 
-    if (made->block != NULL)
-        (void)cudaFreeHost(made->block);
+    release_host(made->block);
     release(made->packed);
     free(made);
 }
@@ -552,8 +562,8 @@ static enum modc_status params_create(const struct modc_model *model, void *bloc
         return MODC_MEMORY;
     *params = (struct modc_params *)(void *)((char *)made + MADE_PARAMS);
     if (block == NULL) {
-        bytes = model->param_block > 0 ? model->param_block : 1;
-        status = allocated(cudaMallocHost(&made->block, bytes));
+        bytes = model->param_block;
+        status = allocate_host(&made->block, bytes);
         block = made->block;
         if (status == MODC_OK)
             memset(block, 0, bytes);
@@ -651,12 +661,18 @@ static enum modc_status training_create(struct modc_context *net, struct modc_tr
     return status;
 }
 
+/* Between places of the device, of the host, or of both. */
+static enum modc_status start_copy(struct modc_context *net, void *to, const void *from, size_t bytes)
+{
+    return bytes == 0
+               ? MODC_OK
+               : failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(net)), "copy");
+}
+
 static enum modc_status copy(struct modc_context *net, void *to, const void *from, size_t bytes)
 {
-    if (bytes == 0)
-        return MODC_OK;
-    MODC_TRY(failed(net, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(net)), "copy"));
-    return failed(net, cudaStreamSynchronize(stream_of(net)), "copy");
+    MODC_TRY(start_copy(net, to, from, bytes));
+    return bytes == 0 ? MODC_OK : failed(net, cudaStreamSynchronize(stream_of(net)), "copy");
 }
 
 int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes)
@@ -737,16 +753,12 @@ static size_t saved_bytes(const struct modc_context *net, const struct modc_entr
                : entry->backward_workspace[(net->saved - 1) % 2 + (net->saved_hooked ? MODC_MODES : 0)];
 }
 
-/* Copies what a call is given to the end of the workspace; *at is where there is room for what it makes. The array has the host's
- * pointers, and gets as many of the device behind them. `backward`: they are gradients of outputs. */
-static enum modc_status stage_given(struct modc_context *net, const struct modc_entry *entry,
-                                    const int *sizes, const void **given, bool backward, char **at)
+/* The end of the workspace, for what a call is given, and behind that for what it makes. `backward`: these are gradients. */
+static enum modc_status find_places(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, bool backward, char **at)
 {
-    const int givens = backward ? entry->output_count : entry->input_count;
     const size_t room = modc_host_bytes(entry);
 
-    if (net->busy)
-        return MODC_BUSY;
     if (net->workspace_bytes < room + (backward ? saved_bytes(net, entry) : 0))
         return MODC_WORKSPACE;
     for (int s = 0; s < net->model->size_count; s++)
@@ -756,6 +768,17 @@ static enum modc_status stage_given(struct modc_context *net, const struct modc_
     *at += backward ? staged_bytes(entry) : 0;
     if (!backward)
         net->saved = 0; /* it may have lain there */
+    return MODC_OK;
+}
+
+/* Copies what a call is given there; *at is where there is room for what it makes. The array has the host's pointers, and gets as many of the
+ * device behind them. `backward`: they are gradients of outputs. */
+static enum modc_status stage_given(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **given, bool backward, char **at)
+{
+    const int givens = backward ? entry->output_count : entry->input_count;
+
+    MODC_TRY(find_places(net, entry, sizes, backward, at));
     for (int i = 0; i < givens; i++) {
         const int index = backward ? i : -1 - i;
         void *place = stage(at, entry, index, given[i]);
@@ -766,18 +789,32 @@ static enum modc_status stage_given(struct modc_context *net, const struct modc_
     return MODC_OK;
 }
 
-/* The arrays have the host's pointers, and behind them room for as many of the device. `backward`: they are gradients, first of
- * outputs. */
-static enum modc_status call_staged(struct modc_context *net, const struct modc_entry *entry,
-                                    const int *sizes, const void **given, void **made, bool backward)
+/* The same of a block in which all inputs lie, in one copy. They take less room than apart, where they are aligned more. */
+static enum modc_status stage_block(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **inputs, const char *block, size_t bytes,
+                                    char **at)
+{
+    char *place;
+
+    MODC_TRY(find_places(net, entry, sizes, false, at));
+    place = *at;
+    for (int i = 0; i < entry->input_count; i++) {
+        inputs[entry->input_count + i] = place + ((const char *)inputs[i] - block);
+        (void)stage(at, entry, -1 - i, inputs[i]);
+    }
+    return copy_tensor(net, place, block, bytes, true, "copy of inputs");
+}
+
+/* What was given is there: the call, and copies of what it makes from behind *at. */
+static enum modc_status start_staged(struct modc_context *net, const struct modc_entry *entry,
+                                     const int *sizes, const void **given, void **made, bool backward,
+                                     char *at)
 {
     const int inputs = entry->input_count, outputs = entry->output_count;
     const int givens = backward ? outputs : inputs, mades = backward ? inputs : outputs;
     const size_t room = modc_host_bytes(entry);
     enum modc_status status;
-    char *at;
 
-    MODC_TRY(stage_given(net, entry, sizes, given, backward, &at));
     for (int i = 0; i < mades; i++)
         made[mades + i] = stage(&at, entry, backward ? -1 - i : i, made[i]);
     net->workspace_bytes -= room;
@@ -787,14 +824,43 @@ static enum modc_status call_staged(struct modc_context *net, const struct modc_
     for (int i = 0; i < mades; i++)
         MODC_TRY(copy_tensor(net, made[i], made[mades + i], io_bytes(entry, backward ? -1 - i : i, sizes),
                              false, "copy of an output"));
-    return modc_sync(net);
+    return MODC_OK;
+}
+
+/* Of work that failed: what was started passes, so that the host's memory is the caller's again. */
+static enum modc_status give_up(struct modc_context *net, enum modc_status status)
+{
+    (void)cudaStreamSynchronize(stream_of(net)); /* the first fault is told */
+    (void)cudaGetLastError();
+    return status;
+}
+
+/* The arrays have the host's pointers, and behind them room for as many of the device. `backward`: they are gradients, first of
+ * outputs. bytes: of the block that inputs lie in, or 0. */
+static enum modc_status call_staged(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **given, void **made, bool backward,
+                                    const void *block, size_t bytes)
+{
+    enum modc_status status;
+    char *at = NULL;
+
+    if (net->busy)
+        return MODC_BUSY;
+    status = bytes > 0 ? stage_block(net, entry, sizes, given, block, bytes, &at)
+                       : stage_given(net, entry, sizes, given, backward, &at);
+    if (status == MODC_OK)
+        status = start_staged(net, entry, sizes, given, made, backward, at);
+    if (status == MODC_OK)
+        status = modc_sync(net);
+    return status == MODC_OK ? MODC_OK : give_up(net, status);
 }
 
 enum modc_status modc_call_host(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
                                 const void **inputs, void **outputs)
 {
-    return net == NULL || net->model == NULL ? MODC_POINTER
-                                             : call_staged(net, entry, sizes, inputs, outputs, false);
+    return net == NULL || net->model == NULL
+               ? MODC_POINTER
+               : call_staged(net, entry, sizes, inputs, outputs, false, NULL, 0);
 }
 
 enum modc_status modc_backward_host(struct modc_context *net, const struct modc_entry *entry,
@@ -802,7 +868,7 @@ enum modc_status modc_backward_host(struct modc_context *net, const struct modc_
 {
     return net == NULL || net->model == NULL
                ? MODC_POINTER
-               : call_staged(net, entry, sizes, output_gradients, input_gradients, true);
+               : call_staged(net, entry, sizes, output_gradients, input_gradients, true, NULL, 0);
 }
 
 static enum modc_status find(const char **text)
@@ -821,28 +887,63 @@ static enum modc_status find(const char **text)
     return code == cudaSuccess && major >= 8 ? MODC_OK : MODC_GPU;
 }
 
-/* A step of training on the inputs of the entry loss, which is the last. */
-static enum modc_status train_host(struct modc_training *training, const int *sizes, const void **inputs,
-                                   void *loss)
+/* *status: of the step. */
+static enum modc_status start_step(struct modc_training *training, const struct modc_entry *entry,
+                                   const int *sizes, const void **inputs, void *loss,
+                                   enum modc_status *status)
 {
     struct modc_context *net = training->net;
-    const struct modc_entry *entry = &net->model->entries[net->model->entry_count - 1];
     const size_t room = modc_host_bytes(entry);
-    enum modc_status status;
     void *place;
     char *at;
 
     MODC_TRY(stage_given(net, entry, sizes, inputs, false, &at));
     place = stage(&at, entry, 0, loss);
     net->workspace_bytes -= room;
-    status = net->model->train_step(training, sizes, inputs + entry->input_count, place);
+    *status = net->model->train_step(training, sizes, inputs + entry->input_count, place);
     net->workspace_bytes += room;
-    if (status != MODC_OK && status != MODC_NONFINITE)
-        return status;
-    MODC_TRY(copy_tensor(net, loss, place, io_bytes(entry, 0, sizes), false, "copy of an output"));
-    MODC_TRY(modc_sync(net));
-    return status;
+    if (*status != MODC_OK && *status != MODC_NONFINITE)
+        return *status;
+    return copy_tensor(net, loss, place, io_bytes(entry, 0, sizes), false, "copy of an output");
 }
+
+/* A step of training on the inputs of the entry loss, which is the last. */
+static enum modc_status train_host(struct modc_training *training, const int *sizes, const void **inputs,
+                                   void *loss)
+{
+    struct modc_context *net = training->net;
+    const struct modc_entry *entry = &net->model->entries[net->model->entry_count - 1];
+    enum modc_status status = MODC_OK, started;
+
+    if (net->busy)
+        return MODC_BUSY;
+    started = start_step(training, entry, sizes, inputs, loss, &status);
+    if (started == MODC_OK)
+        started = modc_sync(net);
+    return started == MODC_OK ? status : give_up(net, started);
+}
+
+/* ---- generators ---------------------------------------------------------------------------------------------------- */
+
+static enum modc_status call_rows(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                                  const void **inputs, void **outputs, const void *block, size_t bytes)
+{
+    return call_staged(net, entry, sizes, inputs, outputs, false, block, bytes);
+}
+
+static enum modc_status wait_for(struct modc_context *net)
+{
+    const enum modc_status status = modc_sync(net);
+
+    return status == MODC_OK ? MODC_OK : give_up(net, status);
+}
+
+static const struct modc_generation_machine generation = {
+    .room = modc_host_bytes,
+    .call = call_rows,
+    .copy = start_copy,
+    .wait = wait_for,
+};
 
 const struct modc_device modc_cuda_device = {
     .name = "cuda",
@@ -879,5 +980,8 @@ const struct modc_device modc_cuda_device = {
     .failed = modc_device_failed,
     .allocate = allocate,
     .release = release,
+    .allocate_host = allocate_host,
+    .release_host = release_host,
+    .generation = &generation,
     .copy = copy,
 };

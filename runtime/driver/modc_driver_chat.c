@@ -72,7 +72,7 @@ static int make_prompt(struct run *run, struct talk *t, size_t *bytes)
 /* The sequence has these tokens and goes on behind them; those that it had already are not computed again. */
 static enum modc_status continue_with(struct talk *t, int count)
 {
-    struct modc_generator *gen = &t->g->gen;
+    struct modc_generator *gen = t->g->gen;
     int had = 0, same = 0;
     const int64_t *ids = t->sequence >= 0 ? modc_generator_ids(gen, t->sequence, &had, NULL) : NULL;
     enum modc_status status;
@@ -101,7 +101,7 @@ static void print(struct talk *t, const char *text, int bytes)
 
 static int answer(struct run *run, struct talk *t)
 {
-    struct modc_generator *gen = &t->g->gen;
+    struct modc_generator *gen = t->g->gen;
     const struct modc_generation *table = t->g->table;
     struct modc_event *events = modc_driver_zeroed((size_t)table->sequences, sizeof *events);
     enum modc_status status;
@@ -125,8 +125,7 @@ static int answer(struct run *run, struct talk *t)
     }
     free(events);
     if (status != MODC_OK)
-        result = modc_driver_fail(EXIT_USAGE, run->model->name, "%s",
-                                  gen->message[0] != 0 ? gen->message : modc_status_text(status));
+        result = modc_driver_write_failed(run, gen, run->model->name, status);
     if (result == EXIT_OK) {
         printf("\n");
         result = add_turn(t, "assistant", t->answer, t->answer_bytes);

@@ -243,23 +243,25 @@ static int write_responses(const struct run *run, const struct generation *g)
 
 int modc_driver_start(struct run *run, struct generation *g)
 {
-    const struct modc_generation *t = g->table;
-    const struct modc_io *logits = &run->model->entries[t->entry].outputs[0];
-    const size_t bytes = MODC_GENERATOR_BYTES(t->rows, t->logits, t->sequences, t->context, t->per,
-                                              t->vocabulary, t->token_bytes, modc_dtype_bytes(logits->dtype),
-                                              t->encoded);
-    enum modc_status status;
+    const enum modc_status status = modc_generator_create(g->table, run->net, &g->gen);
 
-    if (posix_memalign(&g->block, 64, bytes) != 0)
-        return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
-    status = modc_generator_init(&g->gen, t, run->net, g->block, bytes);
-    if (status == MODC_UNSUPPORTED)
-        return modc_driver_fail(EXIT_USAGE, run->model->name,
-                                "a model on a GPU does not write yet: use --device cpu");
-    if (status != MODC_OK)
-        return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
-    g->gen.clock = modc_driver_seconds;
-    return EXIT_OK;
+    return status == MODC_OK ? EXIT_OK
+                             : modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+}
+
+int modc_driver_write_failed(const struct run *run, const struct modc_generator *gen, const char *option,
+                             enum modc_status status)
+{
+    const char *text;
+
+    if (gen->message[0] != 0)
+        return modc_driver_fail(EXIT_USAGE, option, "%s", gen->message);
+    if (status != MODC_GPU)
+        return modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
+
+    const char *what = run->model->device->failed(run->net, &text);
+
+    return modc_driver_fail(EXIT_BUG, run->model->name, "%s: %s", what, text);
 }
 
 static int write_all(struct run *run, struct generation *g)
@@ -282,12 +284,8 @@ static int write_all(struct run *run, struct generation *g)
     }
     if (bytes > 0 && posix_memalign(&g->beams, 64, bytes) != 0)
         return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
-    status = modc_generator_write(&g->gen, &prompts, &g->options, &g->responses, tell, g, g->beams, bytes);
-    if (status == MODC_OK)
-        return EXIT_OK;
-    return g->gen.message[0] != 0
-               ? modc_driver_fail(EXIT_USAGE, "--option", "%s", g->gen.message)
-               : modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
+    status = modc_generator_write(g->gen, &prompts, &g->options, &g->responses, tell, g, g->beams, bytes);
+    return status == MODC_OK ? EXIT_OK : modc_driver_write_failed(run, g->gen, "--option", status);
 }
 
 void modc_driver_free_generation(struct generation *g)
@@ -302,7 +300,7 @@ void modc_driver_free_generation(struct generation *g)
     for (int row = 0; row < g->rows && g->said != NULL; row++)
         free(g->said[row].text);
     free(g->said);
-    free(g->block);
+    modc_generator_destroy(g->gen);
     free(g->beams);
     free(g->lists);
     free(g);

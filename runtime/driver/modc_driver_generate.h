@@ -17,7 +17,7 @@ struct said {
 /* A generator, its options, and the prompts as ids. */
 struct generation {
     const struct modc_generation *table;
-    struct modc_generator gen;
+    struct modc_generator *gen;
     struct modc_generation_options options;
     int64_t *ids;
     int *offsets;
@@ -25,7 +25,7 @@ struct generation {
     bool texts; /* responses are told as text */
     struct modc_responses responses;
     struct said *said; /* rows */
-    void *block, *beams, *lists;
+    void *beams, *lists;
     int told; /* the row whose text is printed as it comes; -1: none */
 };
 
@@ -36,6 +36,10 @@ int modc_driver_read_options(struct run *run, struct generation *g);
 
 /* The generator. */
 int modc_driver_start(struct run *run, struct generation *g);
+
+/* Says why it does not write; option: whose value it may be. */
+int modc_driver_write_failed(const struct run *run, const struct modc_generator *gen, const char *option,
+                             enum modc_status status);
 
 int modc_driver_encode(const struct run *run, const struct modc_generation *table, const char *text,
                        size_t length, unsigned flags, int64_t *ids, int *count, int room);

@@ -1,12 +1,14 @@
 /* generation.c - a generator under random calls, for two small models (generation.yaml, generation_recurrent.yaml). Each token is that of
  * a plain reference, which runs the model over all tokens of one sequence alone, in a context of its own; texts and ends are those of
- * their definitions; pages have as many owners as there are sequences with them. Seeds can be arguments. */
+ * their definitions; pages have as many owners as there are sequences with them. Seeds can be arguments. Of models on a GPU less of it. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "check.h"
+#include "modc_device.h"
+#include "modc_host.h"
 #include "runner.h"
 #include "writer.h"
 
@@ -31,6 +33,32 @@ struct kind {
     int modules[2]; /* that have a hook which may fail: the first block, and the last of all */
 };
 
+static struct modc_params *device_params;
+
+static struct kind make_on_device(struct kind kind, uint64_t seed)
+{
+    const struct modc_model *model = kind.table->model;
+
+    CHECK_OK(modc_params_create(model, &device_params));
+    CHECK_OK(modc_reset(device_params, seed));
+    CHECK_OK(modc_pack(device_params, NULL, 0));
+    CHECK_OK(modc_create(model, device_params, 0, &kind.net));
+    CHECK_OK(modc_create(model, device_params, 0, &kind.plain));
+    CHECK_OK(model->device->allocate_host(
+        &kind.block, kind.bytes)); /* of which copies are made when the stream gets there */
+    return kind;
+}
+
+static void end_on_device(const struct kind *kind)
+{
+    if (kind->table->model->device == NULL)
+        return;
+    kind->table->model->device->release_host(kind->block);
+    modc_destroy(kind->net);
+    modc_destroy(kind->plain);
+    modc_params_destroy(device_params);
+}
+
 #define KIND(m, M)                                                                                           \
     static struct m##_params m##_params;                                                                     \
     static struct m m##_net, m##_plain;                                                                      \
@@ -38,6 +66,16 @@ struct kind {
         m##_work[2][M##_FENCED_WORKSPACE_BYTES], m##_block[M##_GENERATOR_BYTES];                             \
     static struct kind make_##m(uint64_t seed)                                                               \
     {                                                                                                        \
+        if (m##_model.device != NULL)                                                                        \
+            return make_on_device((struct kind){#m,                                                          \
+                                                &m##_generation,                                             \
+                                                &m##_tokenizer,                                              \
+                                                NULL,                                                        \
+                                                NULL,                                                        \
+                                                NULL,                                                        \
+                                                sizeof m##_block,                                            \
+                                                {M##_BLOCKS_0, M##_HEAD}},                                   \
+                                  seed);                                                                     \
         CHECK_OK(m##_bind(&m##_params, m##_weights, sizeof m##_weights));                                    \
         CHECK_OK(m##_reset(&m##_params, seed));                                                              \
         CHECK_OK(m##_pack(&m##_params, m##_packed, sizeof m##_packed));                                      \
@@ -87,6 +125,7 @@ static struct mirror mirrors[SEQUENCES];
 static void logits_behind(struct mirror *m, int count, float *logits)
 {
     const struct modc_generation *t = kind.table;
+    const struct modc_entry *entry = &t->model->entries[t->entry];
     const int slot = (int)(m - mirrors);
     int64_t position[ROWS], sequence[ROWS], pages[SEQUENCES * 10], row;
     double out[VOCABULARY];
@@ -98,8 +137,8 @@ static void logits_behind(struct mirror *m, int count, float *logits)
         m->read = 0;
     while (m->read < count) {
         const int rows = count - m->read < ROWS ? count - m->read : ROWS;
-        const void *inputs[] = {m->ids + m->read, position, sequence, pages, &row};
-        void *outputs[] = {out};
+        const void *inputs[2 * 5] = {m->ids + m->read, position, sequence, pages, &row};
+        void *outputs[2] = {out};
         int sizes[16] = {0};
 
         for (int i = 0; i < rows; i++) {
@@ -109,7 +148,9 @@ static void logits_behind(struct mirror *m, int count, float *logits)
         row = rows - 1;
         sizes[t->rows_size] = rows;
         sizes[t->logits_size] = 1;
-        CHECK_OK(t->model->entries[t->entry].call(kind.plain, sizes, inputs, outputs));
+        CHECK_OK(t->model->device != NULL
+                     ? t->model->device->call_host(kind.plain, entry, sizes, inputs, outputs)
+                     : entry->call(kind.plain, sizes, inputs, outputs));
         m->read += rows;
     }
     for (int i = 0; i < VOCABULARY; i++)
@@ -832,6 +873,15 @@ static void write_beams(void)
 
 /* ---- what is refused ------------------------------------------------------------------------------------------------ */
 
+/* Of a context that writes. */
+static size_t workspace_needed(void)
+{
+    const struct modc_entry *entry = &kind.table->model->entries[kind.table->entry];
+
+    return entry->workspace[0] +
+           (kind.table->model->device != NULL ? kind.table->model->device->generation->room(entry) : 0);
+}
+
 static void test_refused(void)
 {
     static const char long_stop[] =
@@ -842,6 +892,7 @@ static void test_refused(void)
     struct modc_generation_options options;
     struct modc_event events[SEQUENCES];
     struct modc_generator other;
+    const size_t workspace = kind.net->workspace_bytes;
     int at, count;
 
     CHECK(modc_generator_init(NULL, kind.table, kind.net, kind.block, kind.bytes) == MODC_POINTER);
@@ -849,6 +900,9 @@ static void test_refused(void)
     CHECK(modc_generator_init(&other, kind.table, kind.net, (char *)kind.block + 4, kind.bytes - 4) ==
           MODC_ALIGNMENT);
     CHECK(modc_generator_init(&other, kind.table, kind.net, kind.block, kind.bytes - 1) == MODC_WORKSPACE);
+    kind.net->workspace_bytes = workspace_needed() - 1;
+    CHECK(modc_generator_init(&other, kind.table, kind.net, kind.block, kind.bytes) == MODC_WORKSPACE);
+    kind.net->workspace_bytes = workspace;
     CHECK(modc_generator_begin(&gen, NULL, 1, NULL, 0, &at) == MODC_POINTER);
     CHECK(modc_generator_begin(&gen, ids, 1, NULL, 0, NULL) == MODC_POINTER);
     CHECK(modc_generator_begin(&gen, ids, 0, NULL, 0, &at) == MODC_SIZE);
@@ -965,15 +1019,18 @@ static void run(struct kind made, uint64_t seed, int rounds)
     }
     for (int i = 0; i < 2; i++)
         modc_hook_remove(&failing[i]);
+    end_on_device(&kind);
 }
 
 int main(int argc, char **argv)
 {
-    const int first = argc > 1 ? atoi(argv[1]) : 1, count = argc > 2 ? atoi(argv[2]) : 6;
+    const bool device = writer_model.device != NULL;
+    const int first = argc > 1 ? atoi(argv[1]) : 1, count = argc > 2 ? atoi(argv[2]) : device ? 1 : 6;
+    const int rounds = device ? 45 : 1200;
 
     for (int seed = first; seed < first + count; seed++) {
-        run(make_writer((uint64_t)seed), (uint64_t)seed, 1200);
-        run(make_runner((uint64_t)seed), (uint64_t)seed, 1200);
+        run(make_writer((uint64_t)seed), (uint64_t)seed, rounds);
+        run(make_runner((uint64_t)seed), (uint64_t)seed, rounds);
     }
     return 0;
 }

@@ -5,7 +5,7 @@
 #
 # A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
 # gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made. FLAGS_NAME are flags of
-# the model NAME alone, FLAGS_program those of the program. Models on cuda run on the stand-in for a GPU, or with NVCC=nvcc on a GPU.
+# the model NAME alone, FLAGS_program those of the program, FLAGS_kernels those of .cu files. Models on cuda run on the stand-in for a GPU, or with NVCC=nvcc on a GPU.
 set -euo pipefail
 
 modc=$1 work=$2 program=$3
@@ -42,7 +42,7 @@ elif compgen -G "$work/*.cu" >/dev/null; then
     c="$c -Iruntime/cuda_host"
     for source in "$work"/*.cu runtime/cuda/*.cu runtime/cuda/*.c runtime/cuda_host/*.c; do
         case $source in
-        *.cu) compile="${CXX:-c++} -x c++ -std=c++17 -fno-exceptions" ;;
+        *.cu) compile="${CXX:-c++} -x c++ -std=c++17 -fno-exceptions ${FLAGS_kernels:-}" ;;
         *) compile=${CC:-cc} ;;
         esac
         $compile -O1 ${FLAGS_cuda:-} -Wall -Wextra -Werror -I"$work" -Iruntime -Iruntime/cuda_host -c -o "$work/${source##*/}.o" "$source"

@@ -20,7 +20,7 @@ flags="$CFLAGS -Os -mthumb -std=c99 -ffreestanding -ffunction-sections -fdata-se
     -Wvla -Wconversion -Werror -I$work -Iruntime"
 objects=()
 for source in "$work"/*.c runtime/modc_*.c tests/api/firmware.c; do
-    case $source in */modc_host.c | */modc_optim_host.c | */modc_queue.c | */modc_threads.c) continue ;; esac
+    case $source in */modc_*host.c | */modc_queue.c | */modc_threads.c) continue ;; esac
     object=$work/object_${#objects[@]}.o
     own=()
     case $source in tests/*) own=(${1:+-DWITH_LIBM} -DHEADER="\"$model.h\"" -DMODEL="$model" -DCAPITALS="${model^^}" -DSTRUCTS="$structs") ;; esac

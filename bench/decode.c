@@ -83,8 +83,8 @@ static void compare(int past, int rounds)
         for (int k = 0; k < 2; k++)
             least[k] = found[k] < least[k] ? found[k] : least[k];
     }
-    printf("a token behind %-4d  rows %6.2f ms, one-token spec %6.2f ms: %.2f of its speed\n", past, least[0], least[1],
-           least[1] / least[0]);
+    printf("a token behind %-4d  rows %6.2f ms, one-token spec %6.2f ms: %.2f of its speed\n", past, least[0],
+           least[1], least[1] / least[0]);
 }
 
 int main(int argc, char **argv)
@@ -121,7 +121,8 @@ int main(int argc, char **argv)
             least = took < least ? took : least;
         }
         alone = i == 0 ? least : alone;
-        printf("%2d sequences behind 128  %6.2f ms: %.2f times the tokens of one\n", counts[i], least, counts[i] * alone / least);
+        printf("%2d sequences behind 128  %6.2f ms: %.2f times the tokens of one\n", counts[i], least,
+               counts[i] * alone / least);
     }
     return 0;
 }

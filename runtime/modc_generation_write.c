@@ -354,8 +354,8 @@ static enum modc_status follow(struct search *search)
             modc_generator_end(gen, search->sequences[i]);
     for (int i = 0; i < width && status == MODC_OK; i++)
         if (next[i] < 0) {
-            status = modc_generator_fork(gen, search->sequences[parent_of(search, search->beams.parents[i])], 0,
-                                         &next[i]);
+            status = modc_generator_fork(gen, search->sequences[parent_of(search, search->beams.parents[i])],
+                                         0, &next[i]);
             if (status == MODC_OK)
                 gen->sequences[next[i]].row = 0;
         }

@@ -345,9 +345,9 @@ static bool read_prompt(struct request *r, struct fault *fault)
 
     if (!json_is_array(prompt) && !json_is_string(prompt))
         return fault_say(fault, 400, "invalid_type", "prompt", "'prompt' is a text or a list of ids");
-    return (json_is_array(prompt) ? read_ids(r, prompt, fault)
-                                  : encode(r, json_string_value(prompt), json_string_length(prompt), 0,
-                                           "prompt", fault)) &&
+    return (json_is_array(prompt)
+                ? read_ids(r, prompt, fault)
+                : encode(r, json_string_value(prompt), json_string_length(prompt), 0, "prompt", fault)) &&
            read_echo(r, prompt, fault);
 }
 

@@ -671,8 +671,8 @@ struct part *part_meet(struct cx *cx, const char *name, struct part *part, struc
     for (int byte = 0; byte < 256; byte++) {
         int c = 0;
 
-        while (c < table->classes && (a->class_of[firsts[c]] != a->class_of[byte] ||
-                                      b->class_of[firsts[c]] != b->class_of[byte]))
+        while (c < table->classes &&
+               (a->class_of[firsts[c]] != a->class_of[byte] || b->class_of[firsts[c]] != b->class_of[byte]))
             c++;
         if (c == table->classes)
             firsts[table->classes++] = byte;

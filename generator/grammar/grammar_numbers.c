@@ -157,9 +157,8 @@ static struct part *fraction_from(struct cx *cx, const char *least, bool open)
 {
     if (!*least)
         return open ? something(cx) : digits(cx, 0, PART_ENDLESS);
-    return part_either(
-        cx, part_both(cx, digit(cx, (char)(*least + 1), '9'), digits(cx, 0, PART_ENDLESS)),
-        part_both(cx, digit(cx, *least, *least), fraction_from(cx, least + 1, open)));
+    return part_either(cx, part_both(cx, digit(cx, (char)(*least + 1), '9'), digits(cx, 0, PART_ENDLESS)),
+                       part_both(cx, digit(cx, *least, *least), fraction_from(cx, least + 1, open)));
 }
 
 /* At least one digit. */
@@ -267,7 +266,8 @@ struct part *part_multiples(struct cx *cx, const struct decimal *of)
         table->next[START * table->classes + d] = WHOLE + d % n;
         table->next[SIGNED * table->classes + d] = WHOLE + d % n;
     }
-    for (int stage = 0; stage < places + 2; stage++) { /* 0: whole numbers; 1: behind the point; 2: one digit; ... */
+    for (int stage = 0; stage < places + 2;
+         stage++) { /* 0: whole numbers; 1: behind the point; 2: one digit; ... */
         for (int left = 0; left < n; left++) {
             const int state = WHOLE + stage * n + left, had = stage > 0 ? stage - 1 : 0;
             int *next = &table->next[state * table->classes];

@@ -116,7 +116,8 @@ static bool leads_to(struct schema *s, const struct json *json, const struct jso
     for (int i = 0; i < json->count; i++) {
         const struct json *item = &json->items[i], *next;
 
-        if (json->kind == JSON_OBJECT && has_word(" $defs definitions default examples enum const ", json->keys[i].text))
+        if (json->kind == JSON_OBJECT &&
+            has_word(" $defs definitions default examples enum const ", json->keys[i].text))
             continue;
         if (json->kind == JSON_LIST || !json_is_text(&json->keys[i], "$ref") || item->kind != JSON_STRING) {
             if (leads_to(s, item, target, seen, count))
@@ -300,12 +301,13 @@ static bool is_same(const struct json *a, const struct json *b)
 
 static int type_of(const struct json *json)
 {
-    static const int types[] = {[JSON_NULL] = TYPE_NULL,      [JSON_FALSE] = TYPE_BOOLEAN,
-                                [JSON_TRUE] = TYPE_BOOLEAN,   [JSON_NUMBER] = TYPE_OTHER,
-                                [JSON_STRING] = TYPE_STRING,  [JSON_LIST] = TYPE_ARRAY,
-                                [JSON_OBJECT] = TYPE_OBJECT};
+    static const int types[] = {
+        [JSON_NULL] = TYPE_NULL,    [JSON_FALSE] = TYPE_BOOLEAN, [JSON_TRUE] = TYPE_BOOLEAN,
+        [JSON_NUMBER] = TYPE_OTHER, [JSON_STRING] = TYPE_STRING, [JSON_LIST] = TYPE_ARRAY,
+        [JSON_OBJECT] = TYPE_OBJECT};
 
-    return json->kind == JSON_NUMBER && json->number == floor(json->number) ? TYPE_INTEGER : types[json->kind];
+    return json->kind == JSON_NUMBER && json->number == floor(json->number) ? TYPE_INTEGER
+                                                                            : types[json->kind];
 }
 
 /* Whether a value is one of those that a demand lists, if it does. */
@@ -351,16 +353,18 @@ static struct part *read_listed(struct schema *s, const struct all *all, const s
             return part_never(s->cx);
         rule = schema_read_number(s, all, false);
         if (rule) { /* which has no exponents */
-            struct part *plain = schema_word(
-                s, arena_format(&s->cx->arena, "%s%s%s%s", decimal.negative ? "-" : "", decimal.whole,
-                                *decimal.fraction ? "." : "", decimal.fraction));
+            struct part *plain = schema_word(s, arena_format(&s->cx->arena, "%s%s%s%s",
+                                                             decimal.negative ? "-" : "", decimal.whole,
+                                                             *decimal.fraction ? "." : "", decimal.fraction));
 
             rule = part_meet(s->cx, s->name, plain, rule, s->loc);
             return !rule || part_is_never(rule) ? rule : part;
         }
-    } else if ((value->kind == JSON_LIST && has_key(all, " items prefixItems minItems maxItems uniqueItems ")) ||
-               (value->kind == JSON_OBJECT &&
-                has_key(all, " properties required additionalProperties propertyNames minProperties maxProperties "))) {
+    } else if (
+        (value->kind == JSON_LIST && has_key(all, " items prefixItems minItems maxItems uniqueItems ")) ||
+        (value->kind == JSON_OBJECT &&
+         has_key(all,
+                 " properties required additionalProperties propertyNames minProperties maxProperties "))) {
         return schema_refuse(s, value, path, "%s beside keys that say more of such values",
                              json_kind_name(value));
     } else {
@@ -423,7 +427,8 @@ static struct part *read_expanded(struct schema *s, struct all *all)
             if (list)
                 return read_either(s, all, i, list, schema_path_to(s, all->list[i].path, keys[k].key));
         }
-        if (!listed && (schema_member(all->list[i].schema, "enum") || schema_member(all->list[i].schema, "const")))
+        if (!listed &&
+            (schema_member(all->list[i].schema, "enum") || schema_member(all->list[i].schema, "const")))
             listed = &all->list[i];
     }
     types = schema_types(s, all);
@@ -469,7 +474,8 @@ struct modc_grammar *grammar_of_schema(struct cx *cx, const char *name, struct l
     if (part && part_is_never(part)) {
         schema_refuse(&schema, schema.root, "", "no value is all that it asks for");
         if (schema.is_cut)
-            diag_hint(cx, "a schema that is part of itself is followed 'depth' times within itself, which is %d",
+            diag_hint(cx,
+                      "a schema that is part of itself is followed 'depth' times within itself, which is %d",
                       depth);
         return NULL;
     }

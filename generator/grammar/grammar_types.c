@@ -53,7 +53,8 @@ struct part *schema_value(const struct schema *s, const struct json *json)
 }
 
 /* A whole number from 0 on; `otherwise` where there is no such key. */
-static bool read_whole(struct schema *s, const struct demand *demand, const char *key, int otherwise, int *value)
+static bool read_whole(struct schema *s, const struct demand *demand, const char *key, int otherwise,
+                       int *value)
 {
     const struct json *found = schema_member(demand->schema, key);
 
@@ -134,7 +135,7 @@ static struct part *read_pattern(struct schema *s, const struct demand *demand, 
     return pattern_read(s->cx, &text, true);
 }
 
-#define DATE                                                                                                 \
+#define DATE                                                                                                  \
     "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[" \
     "0-8]))|([1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00)-02-29"
 #define TIME "([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d+)?(Z|[+\\-]([01]\\d|2[0-3]):[0-5]\\d)"
@@ -148,8 +149,9 @@ static const struct {
     {"date", DATE},
     {"time", TIME},
     {"date-time", "(" DATE ")T" TIME},
-    {"duration", "P(\\d+W|((\\d+D|\\d+M(\\d+D)?|\\d+Y(\\d+M(\\d+D)?)?)(T(\\d+S|\\d+M(\\d+S)?|\\d+H(\\d+M(\\d+S)?)?))?|"
-                 "T(\\d+S|\\d+M(\\d+S)?|\\d+H(\\d+M(\\d+S)?)?)))"},
+    {"duration",
+     "P(\\d+W|((\\d+D|\\d+M(\\d+D)?|\\d+Y(\\d+M(\\d+D)?)?)(T(\\d+S|\\d+M(\\d+S)?|\\d+H(\\d+M(\\d+S)?)?))?|"
+     "T(\\d+S|\\d+M(\\d+S)?|\\d+H(\\d+M(\\d+S)?)?)))"},
     {"uuid", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"},
     {"ipv4", BYTE "(\\." BYTE "){3}"},
     {"hostname", LABEL "(\\." LABEL ")*"},
@@ -233,7 +235,8 @@ static struct part *read_limit(struct schema *s, const struct demand *demand, co
 
 struct part *schema_read_number(struct schema *s, const struct all *all, bool whole)
 {
-    static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"};
+    static const char *const keys[] = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum",
+                                       "multipleOf"};
     struct part *number = NULL;
 
     for (int i = 0; i < all->count; i++) {
@@ -254,7 +257,8 @@ struct part *schema_read_number(struct schema *s, const struct all *all, bool wh
     }
     if (number)
         return number;
-    return schema_pattern(s, whole ? "-?(0|[1-9][0-9]*)" : "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+\\-]?[0-9]+)?");
+    return schema_pattern(s,
+                          whole ? "-?(0|[1-9][0-9]*)" : "-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+\\-]?[0-9]+)?");
 }
 
 /* ---- what is in lists and objects ------------------------------------------------------------------------------------- */
@@ -287,17 +291,20 @@ static struct part *read_item(struct schema *s, const struct all *all, int i)
 
         items_of(demand->schema, &first, &rest);
         if (first && i < first->count)
-            schema_demand(s, &inner, &first->items[i],
-                          schema_path_at(s, schema_path_to(s, demand->path,
-                                                           schema_member(demand->schema, "prefixItems") ? "prefixItems"
-                                                                                                : "items"),
-                                         i),
-                          demand->left);
+            schema_demand(
+                s, &inner, &first->items[i],
+                schema_path_at(
+                    s,
+                    schema_path_to(s, demand->path,
+                                   schema_member(demand->schema, "prefixItems") ? "prefixItems" : "items"),
+                    i),
+                demand->left);
         else if (rest)
             schema_demand(s, &inner, rest,
-                          schema_path_to(s, demand->path, first && !schema_member(demand->schema, "prefixItems")
-                                                              ? "additionalItems"
-                                                              : "items"),
+                          schema_path_to(s, demand->path,
+                                         first && !schema_member(demand->schema, "prefixItems")
+                                             ? "additionalItems"
+                                             : "items"),
                           demand->left);
     }
     return read_inner(s, &inner, all->left);
@@ -337,7 +344,8 @@ static struct part *read_array(struct schema *s, const struct all *all)
     bool others;
     struct part *list, *rest;
 
-    if (!read_bounds(s, all, "minItems", "maxItems", &least, &most) || !check_items(s, all, most, &named, &others))
+    if (!read_bounds(s, all, "minItems", "maxItems", &least, &most) ||
+        !check_items(s, all, most, &named, &others))
         return NULL;
     if (!others && (most == PART_ENDLESS || most > named))
         most = named;
@@ -460,9 +468,9 @@ static bool check_others(struct schema *s, const struct all *all, const struct n
         }
         for (int k = 0; k < COUNT(keys); k++)
             if (schema_member(demand->schema, keys[k])) {
-                schema_refuse(s, schema_member(demand->schema, keys[k]),
-                              schema_path_to(s, demand->path, keys[k]),
-                              "of an object whose properties are named this version of modc does not know the key");
+                schema_refuse(
+                    s, schema_member(demand->schema, keys[k]), schema_path_to(s, demand->path, keys[k]),
+                    "of an object whose properties are named this version of modc does not know the key");
                 return false;
             }
     }
@@ -568,8 +576,12 @@ static const struct {
     const char *name;
     int types;
 } type_names[] = {
-    {"object", TYPE_OBJECT},   {"array", TYPE_ARRAY},                  {"string", TYPE_STRING},
-    {"integer", TYPE_INTEGER}, {"number", TYPE_INTEGER | TYPE_OTHER}, {"boolean", TYPE_BOOLEAN},
+    {"object", TYPE_OBJECT},
+    {"array", TYPE_ARRAY},
+    {"string", TYPE_STRING},
+    {"integer", TYPE_INTEGER},
+    {"number", TYPE_INTEGER | TYPE_OTHER},
+    {"boolean", TYPE_BOOLEAN},
     {"null", TYPE_NULL},
 };
 

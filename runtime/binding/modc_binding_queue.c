@@ -67,10 +67,9 @@ static int listen_to(void *user, int row, const struct modc_event *event)
     if (lost)
         news = &item->end;
     news->item = item;
-    news->told = (struct modc_binding_news){item->id,        item->ticket,  row,
-                                            event->finish,   event->status, event->token,
-                                            event->log_prob, 0,             "",
-                                            item->left == 0};
+    news->told = (struct modc_binding_news){
+        item->id, item->ticket,   row, event->finish, event->status, event->token, event->log_prob, 0,
+        "",       item->left == 0};
     if (!lost && bytes > 0) {
         news->told.bytes = (int)bytes;
         news->told.text = memcpy(news + 1, event->text, bytes);
@@ -132,8 +131,11 @@ enum modc_status modc_binding_queue_submit(struct modc_binding_queue *queue,
 
     if (mine == NULL)
         return MODC_MEMORY;
-    *mine = (struct item){
-        .queue = queue, .id = id, .streams = streams, .held = true, .left = item->options->num_return_sequences};
+    *mine = (struct item){.queue = queue,
+                          .id = id,
+                          .streams = streams,
+                          .held = true,
+                          .left = item->options->num_return_sequences};
     own.listener = listen_to;
     own.user = mine;
     status = modc_queue_submit(queue->queue, &own, timeout, &mine->ticket, message, room);

@@ -123,7 +123,8 @@ static enum modc_status tell(const struct side *side, struct story *story)
 
 static void check_same(const struct story *a, const struct story *b)
 {
-    CHECK(memcmp(a->ids, b->ids, sizeof a->ids) == 0 && memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0);
+    CHECK(memcmp(a->ids, b->ids, sizeof a->ids) == 0 &&
+          memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0);
     CHECK(a->bytes == b->bytes);
 }
 
@@ -213,7 +214,8 @@ struct written {
     int lengths[RESPONSES];
 };
 
-static void write_batch(const struct side *side, const struct modc_generation_options *options, struct written *w)
+static void write_batch(const struct side *side, const struct modc_generation_options *options,
+                        struct written *w)
 {
     static MODC_ALIGNED char memory[ROOM];
     struct modc_responses out = {w->ids, w->log_probs, w->lengths, NULL, w->scores, LENGTH, 0};

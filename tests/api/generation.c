@@ -752,8 +752,7 @@ static int hear(void *user, int row, const struct modc_event *event)
     struct told *told = user;
 
     CHECK(told->finishes[row] == MODC_FINISH_NONE);
-    memcpy(told->texts[row] + told->bytes[row], event->text != NULL ? event->text : "",
-           (size_t)event->bytes);
+    memcpy(told->texts[row] + told->bytes[row], event->text != NULL ? event->text : "", (size_t)event->bytes);
     told->bytes[row] += event->bytes;
     told->tokens[row] += event->token >= 0;
     told->finishes[row] = event->finish;

@@ -42,9 +42,9 @@ WORKLOADS = {
     "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "specs/networks/gpt2_step.yaml", {"past": 256}, {"best": 1.8},
                               further="storage: bfloat16\n"),
     **{f"{kind}{width}{f'_{batch}' * (batch > 1)}":
-       Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", f"specs/networks/{kind}.yaml", {"batch": batch, "steps": 32},
+       Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", spec, {"batch": batch, "steps": 32},
                 {"ONNX Runtime": 1.4} if batch == 1 else {}, constants={"width": width})
-       for kind in ("lstm", "gru") for width, batch in ((64, 1), (128, 1), (128, 16))},
+       for kind, spec in (("lstm", "bench/lstm.yaml"), ("gru", "specs/networks/gru.yaml")) for width, batch in ((64, 1), (128, 1), (128, 16))},
     **{name: Workload(title, f"bench/zoo/{name}.yaml", ONE, {"best": 1.0})
        for name, title in (("alexnet", "AlexNet"), ("vgg11", "VGG-11"), ("wide_resnet50", "Wide ResNet-50-2"), ("vit_b16", "ViT-B/16"),
                            ("swin_v2_t", "Swin v2, tiny"), ("maxvit_t", "MaxViT, tiny"), ("densenet121", "DenseNet-121"),

@@ -793,7 +793,8 @@ function(modc_api_tests)
     modc_api_test(offsets_sanitized offsets.c ${cnn} ${offsets_specs} ENV ${checked})
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors"
-                  "tests/specs/tables.yaml --dtype float32 --weights build/vectors/tables_3/weights.safetensors")
+                  "tests/specs/tables.yaml --dtype float32 --weights build/vectors/tables_3/weights.safetensors"
+                  "tests/generation/llama.yaml --weights tests/generation/llama.safetensors")
     set(folded "tests/layers/folded.yaml --backward")
     set(rows "tests/specs/blocks.yaml --set dim=16 --backward")
     modc_api_test(embedded_backward embedded_backward.c "${folded}" "${rows} --model rows"

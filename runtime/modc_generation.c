@@ -988,19 +988,35 @@ static enum modc_status read_piece(struct modc_generator *gen, int sequence)
     return gen->sequences[sequence].piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;
 }
 
-enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence)
+/* Reads all of it: log-probabilities, or (logits not NULL) the logits behind each token, from the second row on. */
+static enum modc_status read_scored(struct modc_generator *gen, int sequence, float *logits)
 {
+    const size_t vocabulary = (size_t)gen->table->vocabulary;
     struct modc_sequence *s = &gen->sequences[sequence];
 
     while (s->done < s->length) {
         const enum modc_status status = read_piece(gen, sequence);
+        const struct modc_piece *piece = &s->piece;
 
         if (status != MODC_OK)
             return status;
-        score_given(gen, sequence);
-        s->done += s->piece.count;
+        if (logits == NULL)
+            score_given(gen, sequence);
+        for (int i = 0; logits != NULL && i < piece->logits; i++) {
+            const int next = s->done + piece->count - piece->logits + i + 1;
+
+            if (next < s->length)
+                memcpy(logits + (size_t)next * vocabulary, scores_of(gen, piece->first + i),
+                       vocabulary * sizeof *logits);
+        }
+        s->done += piece->count;
     }
     return MODC_OK;
+}
+
+enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence)
+{
+    return read_scored(gen, sequence, NULL);
 }
 
 /* A sequence of ids, whose log-probabilities are wanted. */
@@ -1034,7 +1050,6 @@ enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t 
 enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t *ids, int count,
                                        float *logits)
 {
-    struct modc_sequence *s;
     enum modc_status status;
     int sequence;
 
@@ -1043,19 +1058,8 @@ enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t
     status = begin_scored(gen, ids, count, &sequence);
     if (status != MODC_OK)
         return status;
-    s = &gen->sequences[sequence];
     memset(logits, 0, (size_t)gen->table->vocabulary * sizeof *logits);
-    while (status == MODC_OK && s->done < s->length) {
-        status = read_piece(gen, sequence);
-        for (int i = 0; status == MODC_OK && i < s->piece.logits; i++) {
-            const int next = s->done + s->piece.count - s->piece.logits + i + 1;
-
-            if (next < count)
-                memcpy(logits + (size_t)next * (size_t)gen->table->vocabulary,
-                       scores_of(gen, s->piece.first + i), (size_t)gen->table->vocabulary * sizeof *logits);
-        }
-        s->done += s->piece.count;
-    }
+    status = read_scored(gen, sequence, logits);
     modc_generator_end(gen, sequence);
     return status;
 }

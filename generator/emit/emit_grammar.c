@@ -56,7 +56,7 @@ void emit_grammar_source(struct text *out, const char *m, const struct generatio
     for (int i = 0; i < generation->grammar_count; i++)
         print_grammar(out, m, generation->grammars[i]);
     if (generation->grammar_count > 0)
-        text_add(out, "static const struct modc_grammar *const grammars_table[] = {");
+        text_add(out, "\nstatic const struct modc_grammar *const grammars_table[] = {");
     for (int i = 0; i < generation->grammar_count; i++)
         text_printf(out, "%s&%s_grammar_%s", i ? ", " : "", m, generation->grammars[i]->name);
     if (generation->grammar_count > 0)

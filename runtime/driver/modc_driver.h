@@ -136,6 +136,8 @@ int modc_driver_start_threads(struct run *run);
 /* modc_driver_calls.c: the calls that are asked for; then those of --time, with one line about them. */
 int modc_driver_call(struct run *run);
 int modc_driver_measure(struct run *run);
+/* Says what a call ended with, and where. */
+int modc_driver_call_failed(const struct run *run, enum modc_status status);
 
 /* modc_driver_generate.c: continues the prompts, or answers lines, in place of calls. */
 int modc_driver_generate(struct run *run);

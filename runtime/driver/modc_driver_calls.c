@@ -75,7 +75,7 @@ static int requirement_failed(const struct run *run, int unmet)
                             run->model->requirements[unmet], sizes);
 }
 
-static int call_failed(const struct run *run, enum modc_status status)
+int modc_driver_call_failed(const struct run *run, enum modc_status status)
 {
     const int unmet = status == MODC_SIZE && run->model->unmet != NULL ? run->model->unmet(run->sizes) : -1;
     const struct modc_context *net = run->net;
@@ -100,7 +100,8 @@ static int call_failed(const struct run *run, enum modc_status status)
     if (status == MODC_UNSUPPORTED)
         return modc_driver_fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
     return modc_driver_fail(
-        status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ? EXIT_FILES : EXIT_BUG,
+        status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE || status == MODC_FULL ? EXIT_FILES
+                                                                                                          : EXIT_BUG,
         where, "%s%s%s", path, colon, text);
 }
 
@@ -115,7 +116,7 @@ int modc_driver_call(struct run *run)
             enum modc_status status = call_step(run, step);
 
             if (status != MODC_OK)
-                return call_failed(run, status);
+                return modc_driver_call_failed(run, status);
         }
     }
     return EXIT_OK;
@@ -255,5 +256,5 @@ int modc_driver_measure(struct run *run)
             say_what_disturbs(run, wall_used, cpu_used, settled == SETTLED);
     }
     free(samples);
-    return status == 0 ? EXIT_OK : call_failed(run, (enum modc_status)status);
+    return status == 0 ? EXIT_OK : modc_driver_call_failed(run, (enum modc_status)status);
 }

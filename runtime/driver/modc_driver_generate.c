@@ -252,16 +252,8 @@ int modc_driver_start(struct run *run, struct generation *g)
 int modc_driver_write_failed(const struct run *run, const struct modc_generator *gen, const char *option,
                              enum modc_status status)
 {
-    const char *text;
-
-    if (gen->message[0] != 0)
-        return modc_driver_fail(EXIT_USAGE, option, "%s", gen->message);
-    if (status != MODC_GPU)
-        return modc_driver_fail(EXIT_FILES, run->model->name, "%s", modc_status_text(status));
-
-    const char *what = run->model->device->failed(run->net, &text);
-
-    return modc_driver_fail(EXIT_BUG, run->model->name, "%s: %s", what, text);
+    return gen->message[0] != 0 ? modc_driver_fail(EXIT_USAGE, option, "%s", gen->message)
+                                : modc_driver_call_failed(run, status);
 }
 
 static int write_all(struct run *run, struct generation *g)

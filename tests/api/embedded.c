@@ -1,6 +1,7 @@
 /* embedded.c - weights inside the program: the same results and tensors as those of the file they came from. */
 #include "check.h"
 #include "cnn.h"
+#include "llama.h"
 #include "policy.h"
 #include "tables.h"
 
@@ -104,6 +105,7 @@ int main(void)
     static struct cnn_params cnn;
     static struct policy_params policy;
     static struct tables_params tables;
+    static struct llama_params llama;
     static float image[64], output[10];
     struct cnn *net;
 
@@ -114,6 +116,9 @@ int main(void)
 
     CHECK_OK(tables_bind_embedded(&tables)); /* with a large constant behind the tensors */
     check(&tables_model, &tables.base, "build/vectors/tables_3/weights.safetensors");
+
+    CHECK_OK(llama_bind_embedded(&llama)); /* blocks of a class that hold another one each */
+    same_tensors(&llama.base, "tests/generation/llama.safetensors");
 
     CHECK_OK(cnn_create(&cnn, &net));
     cnn_train(net, true);

@@ -970,6 +970,33 @@ static void test_lent(void)
 
 /* ---- all of it -------------------------------------------------------------------------------------------------------- */
 
+/* A fork and what it came from write in the same steps, from the first one on. */
+static void test_forks(void)
+{
+    int64_t ids[] = {3, 4, 5};
+    struct modc_generation_options options;
+    struct modc_event events[SEQUENCES];
+    int first, other, count;
+
+    modc_generation_defaults(&options);
+    options.max_new_tokens = 9;
+    for (int steps = 0; steps < 3; steps++) {
+        CHECK_OK(modc_generator_begin(&gen, ids, 1 + steps, &options, 0, &first));
+        for (int i = 0; i < steps; i++)
+            CHECK(modc_generator_step(&gen, events, SEQUENCES, &count) == MODC_OK);
+        CHECK_OK(modc_generator_fork(&gen, first, 1, &other));
+        for (int i = 0; i < 3; i++) {
+            const int lengths[] = {gen.sequences[first].length, gen.sequences[other].length};
+
+            CHECK(modc_generator_step(&gen, events, SEQUENCES, &count) == MODC_OK);
+            CHECK(gen.sequences[first].length - lengths[0] == gen.sequences[other].length - lengths[1]);
+            CHECK(gen.sequences[first].length == gen.sequences[other].length && gen.sequences[first].done > 0);
+        }
+        CHECK_OK(modc_generator_end(&gen, first));
+        CHECK_OK(modc_generator_end(&gen, other));
+    }
+}
+
 static void run(struct kind made, uint64_t seed, int rounds)
 {
     struct modc_hook failing[] = {{.call = fail_at_last}, {.call = fail_at_last}};
@@ -983,6 +1010,7 @@ static void run(struct kind made, uint64_t seed, int rounds)
         CHECK_OK(modc_register_forward_hook(kind.net, kind.modules[i], &failing[i], 0));
     test_refused();
     test_lent();
+    test_forks();
     for (int round = 0; round < rounds; round++) {
         const int what = below(100), i = below(SEQUENCES);
 

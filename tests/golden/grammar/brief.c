@@ -314,6 +314,7 @@ const struct modc_grammar brief_grammar_either = {
         0, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     },
 };
+
 static const struct modc_grammar *const grammars_table[] = {&brief_grammar_letters,
                                                             &brief_grammar_either};
 

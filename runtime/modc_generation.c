@@ -988,8 +988,8 @@ static enum modc_status read_piece(struct modc_generator *gen, int sequence)
     return gen->sequences[sequence].piece.count > 0 ? modc_call_rows(gen, &batch) : MODC_FULL;
 }
 
-/* Reads all of it: log-probabilities, or (logits not NULL) the logits behind each token, from the second row on. */
-static enum modc_status read_scored(struct modc_generator *gen, int sequence, float *logits)
+/* Reads all of it: log-probabilities, or (logits not NULL) the logits of each token but the first, without the first `skip` rows. */
+static enum modc_status read_scored(struct modc_generator *gen, int sequence, float *logits, int skip)
 {
     const size_t vocabulary = (size_t)gen->table->vocabulary;
     struct modc_sequence *s = &gen->sequences[sequence];
@@ -1006,7 +1006,7 @@ static enum modc_status read_scored(struct modc_generator *gen, int sequence, fl
             const int next = s->done + piece->count - piece->logits + i + 1;
 
             if (next < s->length)
-                memcpy(logits + (size_t)next * vocabulary, scores_of(gen, piece->first + i),
+                memcpy(logits + (size_t)(next - skip) * vocabulary, scores_of(gen, piece->first + i),
                        vocabulary * sizeof *logits);
         }
         s->done += piece->count;
@@ -1016,7 +1016,7 @@ static enum modc_status read_scored(struct modc_generator *gen, int sequence, fl
 
 enum modc_status modc_score_sequence(struct modc_generator *gen, int sequence)
 {
-    return read_scored(gen, sequence, NULL);
+    return read_scored(gen, sequence, NULL, 0);
 }
 
 /* A sequence of ids, whose log-probabilities are wanted. */
@@ -1059,7 +1059,37 @@ enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t
     if (status != MODC_OK)
         return status;
     memset(logits, 0, (size_t)gen->table->vocabulary * sizeof *logits);
-    status = read_scored(gen, sequence, logits);
+    status = read_scored(gen, sequence, logits, 0);
+    modc_generator_end(gen, sequence);
+    return status;
+}
+
+enum modc_status modc_generator_score_source(struct modc_generator *gen, const int64_t *source,
+                                             int source_count, const int64_t *ids, int count,
+                                             float *log_probs, float *logits)
+{
+    enum modc_status status;
+    int sequence;
+
+    if (gen == NULL || gen->table == NULL || (log_probs == NULL && logits == NULL))
+        return MODC_POINTER;
+    if (gen->table->encoder < 0 || gen->table->start < 0)
+        return MODC_UNSUPPORTED;
+    status = check_ids(gen, ids, count, 1);
+    if (status == MODC_OK)
+        status = begin_scored(gen, &gen->table->start, 1, &sequence);
+    if (status != MODC_OK)
+        return status;
+    status = modc_generator_encode(gen, sequence, source, source_count);
+    if (status == MODC_OK)
+        status = modc_generator_extend(gen, sequence, ids, count);
+    if (status == MODC_OK)
+        status = read_scored(gen, sequence, logits, 1);
+    if (status == MODC_OK && logits == NULL)
+        memcpy(log_probs, log_probs_of(gen, sequence) + 1, (size_t)count * sizeof *log_probs);
+    for (int i = 0; status == MODC_OK && logits != NULL && log_probs != NULL && i < count; i++)
+        modc_log_probs(logits + (size_t)i * (size_t)gen->table->vocabulary, gen->table->vocabulary, ids + i,
+                       1, log_probs + i);
     modc_generator_end(gen, sequence);
     return status;
 }

@@ -277,6 +277,12 @@ enum modc_status modc_generator_score(struct modc_generator *gen, const int64_t 
 enum modc_status modc_generator_logits(struct modc_generator *gen, const int64_t *ids, int count,
                                        float *logits);
 
+/* Both of what is written from a source, of a model with an encoder: row i and log_probs[i] of ids[i], also of the first, which stands
+ * behind the model's start. One of the two may be NULL. MODC_UNSUPPORTED: the model has no encoder, or no start. */
+enum modc_status modc_generator_score_source(struct modc_generator *gen, const int64_t *source,
+                                             int source_count, const int64_t *ids, int count,
+                                             float *log_probs, float *logits);
+
 /* ---- batches ---------------------------------------------------------------------------------------------------- */
 
 /* Prompts: row i has ids[offsets[i]] to ids[offsets[i + 1]], or (offsets NULL) there is one of `count` ids. */

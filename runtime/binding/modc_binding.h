@@ -116,10 +116,6 @@ void modc_binding_options_about(const struct modc_generation_options *options, i
 enum modc_status modc_binding_write(struct modc_generator *gen, const struct modc_prompts *prompts,
                                     const struct modc_generation_options *options, struct modc_responses *out,
                                     modc_listener *listener, void *user);
-/* modc_generator_score; with a source: log_probs[i] of ids[i], of a model with an encoder, behind its start. */
-enum modc_status modc_binding_score(struct modc_generator *gen, const int64_t *source, int source_count,
-                                    const int64_t *ids, int count, float *log_probs);
-
 /* A queue over a generator, with a worker of its own; modc_queue.h has its settings, and functions over what modc_binding_queue_of gives:
  * wait, cancel, flush, get_state. */
 struct modc_binding_queue;

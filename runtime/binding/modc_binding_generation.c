@@ -76,46 +76,6 @@ enum modc_status modc_binding_write(struct modc_generator *gen, const struct mod
     return status;
 }
 
-/* Behind the model's start, of what is written from a source. */
-static enum modc_status score_response(struct modc_generator *gen, const int64_t *source, int source_count,
-                                       const int64_t *ids, int count, float *log_probs)
-{
-    struct modc_event *events = calloc((size_t)gen->table->sequences, sizeof *events);
-    struct modc_generation_options options;
-    enum modc_status status = MODC_MEMORY;
-    int sequence = -1, told;
-
-    modc_generation_defaults(&options);
-    options.logprobs = MODC_LOGPROBS_FULL;
-    options.max_new_tokens = 1;
-    if (events != NULL)
-        status = modc_generator_begin(gen, &gen->table->start, 1, &options, 0, &sequence);
-    if (status == MODC_OK)
-        status = modc_generator_encode(gen, sequence, source, source_count);
-    if (status == MODC_OK)
-        status = modc_generator_extend(gen, sequence, ids, count);
-    while (status == MODC_OK && modc_generator_active(gen) > 0)
-        status = modc_generator_step(gen, events, gen->table->sequences, &told);
-    if (status == MODC_OK)
-        memcpy(log_probs, modc_generator_log_probs(gen, sequence) + 1, (size_t)count * sizeof *log_probs);
-    if (sequence >= 0)
-        modc_generator_end(gen, sequence);
-    free(events);
-    return status;
-}
-
-enum modc_status modc_binding_score(struct modc_generator *gen, const int64_t *source, int source_count,
-                                    const int64_t *ids, int count, float *log_probs)
-{
-    if (source == NULL)
-        return modc_generator_score(gen, ids, count, log_probs);
-    if (gen->table->encoder < 0 || gen->table->start < 0)
-        return MODC_UNSUPPORTED;
-    if (modc_generator_active(gen) > 0)
-        return MODC_BUSY;
-    return score_response(gen, source, source_count, ids, count, log_probs);
-}
-
 /* ---- options --------------------------------------------------------------------------------------------- */
 
 /* Lists and texts of one value; options point into it. */

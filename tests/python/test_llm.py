@@ -271,7 +271,11 @@ class Sources(Near):
         self.says(ValueError, "score(): prompts are nested as (1,), the texts as (2,)", made.score, [[1], [2]], prompts=[[1]])
         self.says(TypeError, "score() takes prompts= for models with an encoder; a text has its prompt in front", llm().score,
                   [[1]], prompts=[[2]])
-        self.says(NotImplementedError, "logits(): a model with an encoder has no whole text", made.logits, [[1]])
+        responses = lists(result.tokens.response)
+        found = [[row[id] - math.log(sum(map(math.exp, row))) for row, id in zip(lists(rows), ids)]
+                 for rows, ids in zip(made.logits(responses, prompts=[[5, 6, 7], [8, 9]]), responses)]
+        self.near(found, result.log_probs.response)
+        self.says(TypeError, "logits() of a model with an encoder takes prompts=, what the texts are written from", made.logits, [[1]])
         self.says(modc.Error, "prompt_logprobs: what an encoder reads has none", made.generate, [[1]], prompt_logprobs=True)
 
 

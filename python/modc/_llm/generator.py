@@ -174,21 +174,28 @@ class Generator:
     def score(self, row, source, name):
         """The log-probabilities of a row, of which the first is 0; with a source: of all of it, behind the model's start."""
         ids, scores = array.array("q", row), array.array("f", bytes(4 * len(row)))
-        sources = array.array("q", source) if source is not None else None
-        with self.lock:
-            self.ready(name)
-            self.check(self.library.score(self.pointer, address(sources) if sources else None, len(sources or ()), address(ids),
-                                          len(ids), address(scores)), name)
+        self._score(ids, source, address(scores), None, name)
         return scores.tolist()
 
-    def logits(self, row, kind, name):
-        """(len(row), vocabulary): what stands behind the ids before each; 0 of the first."""
-        ids = array.array("q", row)
+    def logits(self, row, source, kind, name):
+        """(len(row), vocabulary): what stands behind the ids before each; 0 of the first, but with a source."""
         result, place = kind.empty((len(row), self.about["vocabulary"]), "float32")
+        self._score(array.array("q", row), source, None, place, name)
+        return result
+
+    def _score(self, ids, source, scores, logits, name):
+        """Either."""
         with self.lock:
             self.ready(name)
-            self.check(self.library.generator_logits(self.pointer, address(ids), len(ids), place), name)
-        return result
+            if source is not None:
+                sources = array.array("q", source)
+                status = self.library.generator_score_source(self.pointer, address(sources), len(sources), address(ids), len(ids),
+                                                             scores, logits)
+            elif scores is not None:
+                status = self.library.generator_score(self.pointer, address(ids), len(ids), scores)
+            else:
+                status = self.library.generator_logits(self.pointer, address(ids), len(ids), logits)
+            self.check(status, name)
 
     # -- texts
 

@@ -378,14 +378,12 @@ class LLM(policy.Policy):
         result.lengths = Lengths(full=batch.numbers([len(row) for row in rows.rows]))
         return result
 
-    def logits(self, full, *, attention_mask=None, name="logits"):
+    def logits(self, full, *, attention_mask=None, prompts=None, name="logits"):
         """The logits that score() is of, row by row: a flat list of arrays (tokens, vocabulary), of which row i is what the ids
-        before i make of it; row 0 is 0."""
-        if self.about["encoder"]:
-            raise NotImplementedError(f"{name}(): a model with an encoder has no whole text")
-        rows = self._score_rows(full, attention_mask, None, name)[0].rows
-        kind = self._kind(rows.kind)
-        return [self.generator.logits(row, kind, name) for row in rows.rows]
+        before i make of it; row 0 is 0. prompts: of a model with an encoder, whose row 0 is what its start makes of them."""
+        read, sources = self._score_rows(full, attention_mask, prompts, name)
+        kind = self._kind(read.rows.kind)
+        return [self.generator.logits(row, source, kind, name) for row, source in zip(read.rows.rows, sources)]
 
     # -- streams
 

@@ -652,11 +652,10 @@ static void check_positions(const struct program *program)
         if (op->code != GRAPH_OP_CHECK || op->check.kind != CHECK_INDEX || op->inputs[0] != position ||
             !dim_is_const(op->check.extent, &rows) || rows >= tree->generation->context)
             continue;
-        diag_error(program->cx, op->loc, "%s has %lld rows, and positions go up to %lld, since 'context' is %lld",
-                   module && module->path[0] ? arena_format(&program->cx->arena, "'%s'", module->path)
-                                             : "the table",
-                   (long long)rows, (long long)tree->generation->context - 1,
-                   (long long)tree->generation->context);
+        diag_error(
+            program->cx, op->loc, "%s has %lld rows, and positions go up to %lld, since 'context' is %lld",
+            module && module->path[0] ? arena_format(&program->cx->arena, "'%s'", module->path) : "the table",
+            (long long)rows, (long long)tree->generation->context - 1, (long long)tree->generation->context);
         diag_hint(program->cx, "a table of learned positions bounds 'context': it is at most %lld",
                   (long long)rows);
     }

@@ -990,7 +990,8 @@ static void test_forks(void)
 
             CHECK(modc_generator_step(&gen, events, SEQUENCES, &count) == MODC_OK);
             CHECK(gen.sequences[first].length - lengths[0] == gen.sequences[other].length - lengths[1]);
-            CHECK(gen.sequences[first].length == gen.sequences[other].length && gen.sequences[first].done > 0);
+            CHECK(gen.sequences[first].length == gen.sequences[other].length &&
+                  gen.sequences[first].done > 0);
         }
         CHECK_OK(modc_generator_end(&gen, first));
         CHECK_OK(modc_generator_end(&gen, other));

@@ -9,7 +9,7 @@ function(modc_add_runtime)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCES;HEADERS" "")
     file(GLOB sources ${arg_SOURCES}/modc_*.c)
     if(NOT UNIX)
-        list(FILTER sources EXCLUDE REGEX "/modc_((optim_)?host|queue|threads)\\.c$") # firmware: no files, no malloc, no threads
+        list(FILTER sources EXCLUDE REGEX "/modc_((generation_|optim_)?host|queue|threads)\\.c$") # firmware: no files, no malloc, no threads
     endif()
     get_property(shared GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
     add_library(modc_runtime STATIC EXCLUDE_FROM_ALL ${sources})

@@ -173,6 +173,8 @@ static void count_bytes(struct summary *s)
     const enum summary_kind memory = plan->backend->apart ? SUMMARY_GPU : SUMMARY_RAM;
 
     add_total(s, SUMMARY_RAM, "parameters and buffers", (double)plan->param_bytes, "");
+    if (s->tree->generation && target_of(s->cx)->pointer == 8)
+        add_total(s, SUMMARY_RAM, "block of a generator", (double)plan_generator_bytes(plan), "");
     add_total(s, memory, plan->backend->apart ? "parameters, packed block" : "packed block",
               (double)plan_packed_block(plan), "");
     for (int i = 0; i < plan->program->entry_count; i++) {

@@ -32,22 +32,6 @@ static const char *max_of(struct emit *e, int size)
     return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_max(e->cx, NULL, e->tree->sizes[size].name));
 }
 
-/* Of what the encoder returns. */
-static int64_t encoded_bytes(const struct emit *e)
-{
-    const int encoder = program_encoder(e->plan->program);
-    const struct value *value;
-    int64_t bytes;
-
-    if (encoder < 0)
-        return 0;
-    value = e->plan->program->entries[encoder].graphs[0][0]->outputs[0];
-    bytes = dtype_rows[value->dtype].bytes;
-    for (int i = 0; i < value->ndim; i++)
-        bytes *= dim_upper(value->dims[i]);
-    return bytes;
-}
-
 void emit_generation_header(struct emit *e, struct text *out)
 {
     const struct generation *generation = e->tree->generation;
@@ -66,7 +50,7 @@ void emit_generation_header(struct emit *e, struct text *out)
         "    MODC_GENERATOR_BYTES(%s, %s, \\\n                         %s_SEQUENCES, %s_CONTEXT, %lld, %lld, %s, %d, %lld)\n\n",
         e->m, e->M, max_of(e, rows_index(e)), max_of(e, size_of(e, logits_of(e)->dims[0])), e->M, e->M,
         (long long)generation->per, (long long)dim_upper(logits->dims[1]), text,
-        dtype_rows[logits->dtype].bytes, (long long)encoded_bytes(e));
+        dtype_rows[logits->dtype].bytes, (long long)plan_encoded_bytes(e->plan));
     emit_grammar_header(out, e->m, generation);
     text_printf(out, "/* %s_generator_init, %s_options */\nMODC_GENERATION_FUNCTIONS(%s)\n\n", e->m, e->m,
                 e->m);
@@ -150,9 +134,10 @@ void emit_generation_source(struct emit *e, struct text *out)
                     has_caches(e, CACHE_SEQUENCES) ? " .recurrent = true," : "",
                     e->tree->one_row ? " .alone = true," : "");
     if (encoder >= 0)
-        text_printf(
-            out, "    .encoder = %d, .source = %s, .source_size = %d, .encoded = %lld, .start = %lld,\n",
-            encoder, max_of(e, source), source, (long long)encoded_bytes(e), (long long)generation->start);
+        text_printf(out,
+                    "    .encoder = %d, .source = %s, .source_size = %d, .encoded = %lld, .start = %lld,\n",
+                    encoder, max_of(e, source), source, (long long)plan_encoded_bytes(e->plan),
+                    (long long)generation->start);
     else
         text_add(out, "    .encoder = -1,\n");
     if (own_eos || eos >= 0)

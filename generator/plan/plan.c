@@ -7,12 +7,15 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "modc_device.h"
+#include "modc_generation.h"
 #include "modc_optim.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
 #include "plan/target.h"
 #include "plan/weights.h"
+#include "tokenizer/tokenizer.h"
+#include "tree/generation.h"
 
 int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {
@@ -28,13 +31,39 @@ int64_t plan_packed_block(const struct plan *plan)
     return bytes > 0 ? bytes + work + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
 }
 
-static int64_t upper_bytes(const struct plan *plan, const struct value *value)
+static int64_t most_bytes(const struct value *value)
 {
     int64_t bytes = dtype_rows[value->dtype].bytes;
 
     for (int d = 0; d < value->ndim; d++)
         bytes *= dim_upper(value->dims[d]);
-    return plan_aligned(plan, bytes);
+    return bytes;
+}
+
+static int64_t upper_bytes(const struct plan *plan, const struct value *value)
+{
+    return plan_aligned(plan, most_bytes(value));
+}
+
+int64_t plan_encoded_bytes(const struct plan *plan)
+{
+    const int encoder = program_encoder(plan->program);
+
+    return encoder < 0 ? 0 : most_bytes(plan->program->entries[encoder].graphs[0][0]->outputs[0]);
+}
+
+int64_t plan_generator_bytes(const struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+    const struct generation *generation = tree->generation;
+    const struct graph *graph = plan->program->entries[0].graphs[0][0];
+    const struct value *token = graph->inputs[0], *logits = graph->outputs[0];
+
+    return (int64_t)MODC_GENERATOR_BYTES(dim_upper(token->dims[0]), dim_upper(logits->dims[0]),
+                                         generation->sequences, generation->context, generation->per,
+                                         dim_upper(logits->dims[1]),
+                                         tree->tokenizer ? tree->tokenizer->table->decode_token_bytes : 0,
+                                         dtype_rows[logits->dtype].bytes, plan_encoded_bytes(plan));
 }
 
 int64_t plan_host_bytes(const struct plan *plan, const struct entry *entry)

@@ -307,6 +307,10 @@ int64_t plan_packed_block(const struct plan *plan);
 /* What calls of the entry on the host's memory take of a workspace, beside the rest: modc_host_bytes. */
 int64_t plan_host_bytes(const struct plan *plan, const struct entry *entry);
 
+/* Of a program that generates: what its encoder returns (0: it has none), and the block of a generator, where pointers have 8 bytes. */
+int64_t plan_encoded_bytes(const struct plan *plan);
+int64_t plan_generator_bytes(const struct plan *plan);
+
 /* Whether something is packed in this format. */
 bool plan_uses(const struct plan *plan, enum packed_format format);
 

@@ -119,6 +119,12 @@ static inline bool *modc_wants_on_host(const struct modc_training *training)
                : (bool *)(void *)((char *)(uintptr_t)training + sizeof *training);
 }
 
+struct modc_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+};
+
 /* What a generator (modc_generation.h) asks of the machine that its model is on: a processor, or a device. The generator's own memory
  * is the host's; what the model keeps of tokens and sequences is where its state is. */
 struct modc_generation_machine {
@@ -129,9 +135,10 @@ struct modc_generation_machine {
      * 0: they are apart. */
     enum modc_status (*call)(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
                              const void **inputs, void **outputs, const void *block, size_t bytes);
-    /* Bytes of what the model keeps, to another place there, or between there and the host, behind all calls and copies so far. What is
-     * the host's is left alone until `wait` has returned, whatever the status. */
-    enum modc_status (*copy)(struct modc_context *net, void *to, const void *from, size_t bytes);
+    /* Of what the model keeps, behind all calls and copies so far. No place is in two of them. */
+    enum modc_status (*copy)(struct modc_context *net, const struct modc_copy *copies, int count);
+    /* Bytes of it from the host, or to it: what is the host's is left alone until `wait` has returned, whatever the status. */
+    enum modc_status (*transfer)(struct modc_context *net, void *to, const void *from, size_t bytes);
     enum modc_status (*wait)(struct modc_context *net);
 };
 
@@ -277,6 +284,8 @@ enum modc_status modc_pack_launched(struct modc_params *params, int code, const 
 int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes);
 int modc_cuda_copy_bool(void *stream, void *to, const void *from, size_t bytes); /* every one is 0 or 1 */
 int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes);
+/* Several at once. */
+int modc_cuda_copy_all(void *stream, const struct modc_copy *copies, int count);
 
 /* Of what a call writes to state and buffers: nothing, where a call on the stream was at fault. */
 int modc_cuda_commit(void *stream, const struct modc_device_head *head, void *to, const void *from,

@@ -108,6 +108,14 @@ static enum modc_status call_entry(struct modc_context *net, const struct modc_e
     return entry->call(net, sizes, inputs, outputs);
 }
 
+static enum modc_status copy_all(struct modc_context *net, const struct modc_copy *copies, int count)
+{
+    (void)net;
+    for (int i = 0; i < count; i++)
+        memcpy(copies[i].to, copies[i].from, copies[i].bytes);
+    return MODC_OK;
+}
+
 static enum modc_status copy_bytes(struct modc_context *net, void *to, const void *from, size_t bytes)
 {
     (void)net;
@@ -124,7 +132,8 @@ static enum modc_status wait_for_nothing(struct modc_context *net)
 static const struct modc_generation_machine processor = {
     .room = no_room,
     .call = call_entry,
-    .copy = copy_bytes,
+    .copy = copy_all,
+    .transfer = copy_bytes,
     .wait = wait_for_nothing,
 };
 
@@ -200,20 +209,36 @@ static int find_page(const struct modc_generator *gen)
     return -1;
 }
 
+/* Of states that have so many parts each: the first `some` of the `of` pieces of a part, to where those of another part are. */
+static enum modc_status copy_parts(const struct modc_generator *gen, const int *states, int count, int parts,
+                                   int64_t to, int64_t from, int some, int of)
+{
+    enum { MOST = 32 };
+    struct modc_copy copies[MOST];
+    int at = 0;
+
+    for (int i = 0; i < count; i++) {
+        const size_t part = modc_key_bytes(&gen->table->model->states[states[i]]) / (size_t)parts;
+        char *state = modc_state(gen->net, states[i]);
+
+        copies[at++] = (struct modc_copy){state + (size_t)to * part, state + (size_t)from * part,
+                                          part / (size_t)of * (size_t)some};
+        if (at == MOST || i + 1 == count) {
+            MODC_TRY(gen->machine->copy(gen->net, copies, at));
+            at = 0;
+        }
+    }
+    return MODC_OK;
+}
+
 /* The first tokens of a page, of every cache. */
 static enum modc_status copy_page(const struct modc_generator *gen, int64_t to, int64_t from, int tokens)
 {
     const struct modc_generation *table = gen->table;
 
-    for (int i = 0; i < table->cache_count; i++) {
-        const struct modc_key *key = &table->model->states[table->caches[i]];
-        const size_t page = modc_key_bytes(key) / (size_t)page_count(table);
-        char *cache = modc_state(gen->net, table->caches[i]);
-
-        MODC_TRY(gen->machine->copy(gen->net, cache + (size_t)to * page, cache + (size_t)from * page,
-                                    page / (size_t)table->page * (size_t)tokens));
-    }
-    return MODC_OK;
+    return tokens == 0 ? MODC_OK
+                       : copy_parts(gen, table->caches, table->cache_count, page_count(table), to, from,
+                                    tokens, table->page);
 }
 
 /* What a recurrent model remembers of a sequence. */
@@ -221,15 +246,7 @@ static enum modc_status copy_memories(const struct modc_generator *gen, int to, 
 {
     const struct modc_generation *table = gen->table;
 
-    for (int i = 0; i < table->memory_count; i++) {
-        const size_t bytes = modc_key_bytes(&table->model->states[table->memories[i]]) /
-                             (size_t)table->sequences;
-        char *memory = modc_state(gen->net, table->memories[i]);
-
-        MODC_TRY(
-            gen->machine->copy(gen->net, memory + (size_t)to * bytes, memory + (size_t)from * bytes, bytes));
-    }
-    return MODC_OK;
+    return copy_parts(gen, table->memories, table->memory_count, table->sequences, to, from, 1, 1);
 }
 
 static void leave_pages(struct modc_generator *gen, int sequence, int from)

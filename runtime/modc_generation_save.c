@@ -50,7 +50,7 @@ static enum modc_status start_copies(const struct modc_generator *gen, int seque
             const size_t some = each * (size_t)(done - at < table->page ? done - at : table->page);
             char *page = cache + (size_t)pages[at / table->page] * (size_t)table->page * each;
 
-            MODC_TRY(gen->machine->copy(gen->net, out ? bytes : page, out ? page : bytes, some));
+            MODC_TRY(gen->machine->transfer(gen->net, out ? bytes : page, out ? page : bytes, some));
             bytes += some;
         }
     }
@@ -58,7 +58,7 @@ static enum modc_status start_copies(const struct modc_generator *gen, int seque
         const size_t each = bytes_of(table, table->memories[i], table->sequences);
         char *memory = (char *)modc_state(gen->net, table->memories[i]) + (size_t)sequence * each;
 
-        MODC_TRY(gen->machine->copy(gen->net, out ? bytes : memory, out ? memory : bytes, each));
+        MODC_TRY(gen->machine->transfer(gen->net, out ? bytes : memory, out ? memory : bytes, each));
         bytes += each;
     }
     return MODC_OK;

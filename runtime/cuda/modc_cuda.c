@@ -931,6 +931,11 @@ static enum modc_status call_rows(struct modc_context *net, const struct modc_en
     return call_staged(net, entry, sizes, inputs, outputs, false, block, bytes);
 }
 
+static enum modc_status copy_all(struct modc_context *net, const struct modc_copy *copies, int count)
+{
+    return failed(net, (cudaError_t)modc_cuda_copy_all(modc_cuda_of(net)->stream, copies, count), "copy");
+}
+
 static enum modc_status wait_for(struct modc_context *net)
 {
     const enum modc_status status = modc_sync(net);
@@ -941,7 +946,8 @@ static enum modc_status wait_for(struct modc_context *net)
 static const struct modc_generation_machine generation = {
     .room = modc_host_bytes,
     .call = call_rows,
-    .copy = start_copy,
+    .copy = copy_all,
+    .transfer = start_copy,
     .wait = wait_for,
 };
 

@@ -159,6 +159,46 @@ extern "C" int modc_cuda_put(void *stream, void *to, const uint64_t *from, size_
     return code;
 }
 
+/* A row of blocks for each, in one launch: what is copied for a sequence is little, of every layer. */
+struct copies {
+    struct modc_copy at[48];
+};
+
+static __global__ void __launch_bounds__(THREADS) copy_all(const struct copies copies)
+{
+    const struct modc_copy copy = copies.at[blockIdx.y];
+    const bool whole = (((uintptr_t)copy.to | (uintptr_t)copy.from | copy.bytes) & 15) == 0;
+    const int64_t count = (int64_t)(whole ? copy.bytes / 16 : copy.bytes);
+
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS)) {
+        if (whole)
+            ((uint4 *)copy.to)[i] = ((const uint4 *)copy.from)[i];
+        else
+            ((unsigned char *)copy.to)[i] = ((const unsigned char *)copy.from)[i];
+    }
+}
+
+extern "C" int modc_cuda_copy_all(void *stream, const struct modc_copy *from, int count)
+{
+    const int most = (int)(sizeof(struct copies) / sizeof(struct modc_copy));
+    int code = 0;
+
+    for (int first = 0; first < count && code == 0; first += most) {
+        const int some = modc_min(count - first, most);
+        struct copies copies = {};
+        size_t longest = 1;
+
+        for (int i = 0; i < some; i++) {
+            copies.at[i] = from[first + i];
+            longest = from[first + i].bytes > longest ? from[first + i].bytes : longest;
+        }
+        code = (int)MODC_LAUNCH(copy_all,
+                                dim3(modc_blocks((int64_t)(longest + 15) / 16, THREADS), (unsigned)some),
+                                THREADS, 0, stream, copies);
+    }
+    return code;
+}
+
 /* ---- random numbers ---- */
 
 static __global__ void __launch_bounds__(1)

@@ -11,7 +11,6 @@
 #include "lower/lower_parts.h"
 #include "modc_tokenizer.h"
 #include "tokenizer/tokenizer.h"
-#include "tree/generation.h"
 
 /* Whether the input's shape comes of a section `generation:` that is faulty, which was said. */
 static bool is_of_faulty(const struct module_tree *tree, const struct spec_input *input)
@@ -637,30 +636,6 @@ static void check_vocabulary(const struct program *program)
                    tree->tokenizer->table->vocabulary, (long long)logits);
 }
 
-/* A table that is asked by position has a row for each that there is. */
-static void check_positions(const struct program *program)
-{
-    const struct module_tree *tree = program->tree;
-    const struct graph *graph = program->entry_count > 0 ? program->entries[0].graphs[0][0] : NULL;
-    const struct value *position = graph ? graph->rows[ROW_POSITION] : NULL;
-
-    for (int i = 0; tree->generation && position && i < graph->op_count; i++) {
-        const struct op *op = graph->ops[i];
-        const struct module *module = op->call ? op->call->module : NULL;
-        int64_t rows;
-
-        if (op->code != GRAPH_OP_CHECK || op->check.kind != CHECK_INDEX || op->inputs[0] != position ||
-            !dim_is_const(op->check.extent, &rows) || rows >= tree->generation->context)
-            continue;
-        diag_error(
-            program->cx, op->loc, "%s has %lld rows, and positions go up to %lld, since 'context' is %lld",
-            module && module->path[0] ? arena_format(&program->cx->arena, "'%s'", module->path) : "the table",
-            (long long)rows, (long long)tree->generation->context - 1, (long long)tree->generation->context);
-        diag_hint(program->cx, "a table of learned positions bounds 'context': it is at most %lld",
-                  (long long)rows);
-    }
-}
-
 struct program *lower_program(struct cx *cx, struct module_tree *tree)
 {
     struct program *program = lower_entries(cx, tree, false);
@@ -678,7 +653,7 @@ struct program *lower_program(struct cx *cx, struct module_tree *tree)
                       "take one input beside those of 'generation:', and return the logits of last(x) alone");
         }
         check_vocabulary(program);
-        check_positions(program);
+        lower_check_positions(program);
         if (tree->generation && tree->spec->generation->encoder && program_encoder(program) < 0) {
             diag_error(cx, tree->spec->generation->encoder_loc,
                        "'%s' is no entry that takes int64 (tokens) and an int64, the sequence",

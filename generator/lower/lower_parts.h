@@ -129,6 +129,9 @@ bool lower_memory(struct eval *eval, struct loc loc, enum module_cache kind, int
 bool lower_has_cached(const struct graph *graph, const struct module *instance, const struct region *region);
 void lower_add_cached(struct eval *eval, const struct module *instance, const struct region *region);
 
+/* A table that forward asks by `position` itself has a row for each that there is; else an error. */
+void lower_check_positions(const struct program *program);
+
 /* ---- lower_region.c ----------------------------------------------------------------------------------------- */
 
 /* Whether calls of the module are of a region, if its body allows it. */

@@ -289,3 +289,28 @@ bool lower_memory(struct eval *eval, struct loc loc, enum module_cache kind, int
     }
     return true;
 }
+
+/* ---- tables of positions ---------------------------------------------------------------------------------------- */
+
+void lower_check_positions(const struct program *program)
+{
+    const struct module_tree *tree = program->tree;
+    const struct graph *graph = program->entry_count > 0 ? program->entries[0].graphs[0][0] : NULL;
+    const struct value *position = graph ? graph->rows[ROW_POSITION] : NULL;
+
+    for (int i = 0; tree->generation && position && i < graph->op_count; i++) {
+        const struct op *op = graph->ops[i];
+        const struct module *module = op->call ? op->call->module : NULL;
+        int64_t rows;
+
+        if (op->code != GRAPH_OP_CHECK || op->check.kind != CHECK_INDEX || op->inputs[0] != position ||
+            !dim_is_const(op->check.extent, &rows) || rows >= tree->generation->context)
+            continue;
+        diag_error(
+            program->cx, op->loc, "%s has %lld rows, and positions go up to %lld, since 'context' is %lld",
+            module && module->path[0] ? arena_format(&program->cx->arena, "'%s'", module->path) : "the table",
+            (long long)rows, (long long)tree->generation->context - 1, (long long)tree->generation->context);
+        diag_hint(program->cx, "a table of learned positions bounds 'context': it is at most %lld",
+                  (long long)rows);
+    }
+}

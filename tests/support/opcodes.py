@@ -40,6 +40,7 @@ ABOUT = {
     "graph/graph_check.c": ("CALL INPUT VIEW WRITE YIELD", "invariants of views, versions, regions, inputs"),
     "graph/hooks.c": ("FENCE VIEW", "hooks see boundaries, through views"),
     "lower/lower_region.c": ("CALL TENSOR WRITE", "what a region takes from its instance, and what keeps it inline"),
+    "lower/lower_rows.c": ("CHECK", "a table that is asked by position has a row for each"),
     "passes/attention.c": ("CONTRACT MAP SOFTMAX VIEW", "the pattern that becomes ATTENTION"),
     "passes/check.c": ("CHECK VIEW WRITE", "checks move to the front, before writes"),
     "passes/fold.c": ("CONTRACT CONV MAP VIEW", "scales and biases go into the weights of these two"),

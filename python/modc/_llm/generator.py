@@ -282,7 +282,21 @@ class Generator:
                 self.streams[event.sequence].append((event.token, text, event.log_prob, FINISHES[event.finish], status))
 
 
-class Stream:
+class Closing:
+    """What `with` closes, by _leave."""
+
+    def close(self):
+        """What it holds is free for others: of a stream in a queue, its item ends before the next token."""
+        self._leave()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Stream(Closing):
     """The tokens of a response as they come: an iterator of modc's Event. It holds a sequence of the model until close(), or
     until nobody has it."""
 
@@ -357,13 +371,3 @@ class Stream:
         made = Stream(generator, other.value, self._kept)
         made._ended = self._ended
         return made
-
-    def close(self):
-        """Its sequence is free for others."""
-        self._leave()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

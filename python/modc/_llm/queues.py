@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 from modc import _library as lib
 from modc._errors import Error
-from modc._llm.generator import FINISHES, Generator, Written, address
+from modc._llm.generator import FINISHES, Closing, Generator, Written, address
 from modc._llm.results import Event
 
 FOREVER = -1.0
@@ -252,7 +252,7 @@ class Queue:
         self.close(finish=kind is None)
 
 
-class QueueStream:
+class QueueStream(Closing):
     """Events of one response, for a thread or for one loop of asyncio. Its item ends when it is closed, or nobody has it."""
 
     def __init__(self, shared, sink, item):
@@ -287,13 +287,3 @@ class QueueStream:
     def result(self):
         """The Result, when all of it has come."""
         return self.future.result()
-
-    def close(self):
-        """Its item ends before the next token."""
-        self._leave()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

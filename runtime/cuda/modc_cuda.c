@@ -887,7 +887,7 @@ static enum modc_status find(const char **text)
     return code == cudaSuccess && major >= 8 ? MODC_OK : MODC_GPU;
 }
 
-/* *status: of the step. */
+/* Starts a step on the host's memory; *status: what the step itself says. */
 static enum modc_status start_step(struct modc_training *training, const struct modc_entry *entry,
                                    const int *sizes, const void **inputs, void *loss,
                                    enum modc_status *status)

@@ -6,7 +6,7 @@
 /* In front of the ids, what is kept of each token by each cache, and each memory. Little-endian, as machines are that models run on. */
 struct head {
     char magic[8];
-    uint64_t schema; /* of the model's keys: others keep other things */
+    uint64_t schema; /* schema_of */
     int32_t length, done, prompt, caches;
     uint64_t bytes; /* of all */
 };
@@ -22,6 +22,23 @@ static size_t bytes_of(const struct modc_generation *table, int state, int rows)
 static int tokens_of_all(const struct modc_generation *table)
 {
     return table->sequences * table->per * table->page;
+}
+
+/* Of the model's keys, and of how it keeps rows: others keep other things. */
+static uint64_t schema_of(const struct modc_generation *table)
+{
+    uint64_t schema = table->model->schema;
+
+    for (int i = 0; i < table->cache_count + table->memory_count; i++) {
+        const bool cache = i < table->cache_count;
+        const struct modc_key *key =
+            &table->model->states[cache ? table->caches[i] : table->memories[i - table->cache_count]];
+
+        schema = (schema ^ (uint64_t)key->dtype) * 1099511628211u;
+        for (int axis = 1; axis < key->ndim; axis++)
+            schema = (schema ^ (uint64_t)key->dims[axis]) * 1099511628211u;
+    }
+    return schema;
 }
 
 static size_t bytes_of_sequence(const struct modc_generation *table, int length, int done)
@@ -92,7 +109,7 @@ enum modc_status modc_generator_save(const struct modc_generator *gen, int seque
     if (room < *length)
         return MODC_SIZE;
     memcpy(head.magic, magic, sizeof magic);
-    head.schema = gen->table->model->schema;
+    head.schema = schema_of(gen->table);
     head.length = s->length;
     head.done = s->done;
     head.prompt = s->prompt;
@@ -120,7 +137,7 @@ enum modc_status modc_generator_load(struct modc_generator *gen, const void *byt
     memcpy(&head, at, sizeof head);
     if (memcmp(head.magic, magic, sizeof magic) != 0 || head.bytes != length)
         return MODC_FORMAT;
-    if (head.schema != gen->table->model->schema || head.caches != gen->table->cache_count)
+    if (head.schema != schema_of(gen->table) || head.caches != gen->table->cache_count)
         return MODC_KEYS;
     if (head.length < 1 || head.length > gen->table->context || head.done < 0 || head.done > head.length ||
         head.prompt < 0 || head.prompt > head.length)

@@ -832,7 +832,8 @@ function(modc_api_tests)
     modc_api_test(tokenizer tokenizer.c tests/specs/tokenizer.yaml ENV ${checked})
     modc_api_test(template template.c tests/specs/template.yaml ENV ${checked})
     modc_api_test(grammar grammar.c tests/api/grammar.yaml tests/api/grammar_words.yaml ENV ${checked})
-    modc_api_test(generation generation.c tests/api/generation.yaml tests/api/generation_recurrent.yaml ENV ${checked})
+    modc_api_test(generation generation.c tests/api/generation.yaml tests/api/generation_recurrent.yaml
+                  tests/api/generation_narrow.yaml ENV ${checked})
     modc_api_test(rollout rollout.c tests/specs/rollout.yaml tests/specs/rollout_agents.yaml ENV ${checked})
     set(queue tests/api/queue.yaml
         "specs/networks/mamba.yaml --set dim=16 --set layers=1 --set vocabulary=64 --set context=32")

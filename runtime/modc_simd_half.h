@@ -1,9 +1,9 @@
-/* modc_simd_half.h - values of 16 bits: as many as a vector of floats has. Part of modc_simd.h. */
+/* modc_simd_half.h - values of 16 and of 8 bits: as many as a vector of floats has. Part of modc_simd.h. */
 #ifndef MODC_SIMD_PASS
 #include "modc_simd.h"
 #else
 
-/* ---- weights of 16 bits: as many as a vector of floats has -------------------------------------------- */
+/* ---- as many as a vector of floats has ------------------------------------------------------------------- */
 
 #if MODC_SIMD_PASS != 1
 #if MODC_LANES == 1
@@ -15,6 +15,11 @@ MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
 MODC_INLINE MODC_T modc_half_load(const modc_half *p)
 {
     return modc_half_to_f32(*p);
+}
+
+MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
+{
+    return modc_int8_to_f32(*p);
 }
 #else
 typedef uint16_t modc_u16 __attribute__((vector_size(MODC_LANES * 2)));
@@ -97,6 +102,59 @@ MODC_INLINE MODC_T modc_half_load(const modc_half *p)
                            ((a & 0x8000u) << 16));
 #endif
 }
+
+/* Integers, as the numbers that they are. */
+MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
+{
+#if MODC_LANES == 4 && defined __aarch64__
+    typedef uint32_t words __attribute__((vector_size(8)));
+    words v = {0};
+    MODC_I wide;
+
+    memcpy(&v, p, MODC_LANES);
+    __asm__("sshll %0.8h, %1.8b, #0\n\tsshll %0.4s, %0.4h, #0" : "=w"(wide) : "w"(v));
+    return MODC_F(of_int)(wide);
+#elif !defined __clang__
+    typedef char bytes __attribute__((vector_size(16)));
+#if MODC_LANES == 16
+    const MODC_I zero = {0};
+    bytes v;
+
+    memcpy(&v, p, sizeof v);
+    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd512_mask(v, zero, 0xffff));
+#elif MODC_LANES == 8 /* a part of a vector that is copied would go through memory */
+    typedef int64_t pair __attribute__((vector_size(16)));
+    int64_t eight;
+
+    memcpy(&eight, p, sizeof eight);
+
+    const pair v = {eight, 0};
+
+    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd256((bytes)v));
+#else
+    int32_t four;
+
+    memcpy(&four, p, sizeof four);
+
+    const MODC_I lowest = {four, 0, 0, 0};
+    const bytes v = (bytes)lowest;
+#ifdef __SSE4_1__
+    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd128(v));
+#else /* each byte to the top of a lane, and down with its sign */
+    typedef int16_t words __attribute__((vector_size(16)));
+    const words w = (words)__builtin_ia32_punpcklbw128(v, v);
+
+    return MODC_F(of_int)((MODC_I)__builtin_ia32_punpcklwd128(w, w) >> 24);
+#endif
+#endif
+#else
+    typedef int8_t bytes __attribute__((vector_size(MODC_LANES)));
+    bytes v;
+
+    memcpy(&v, p, sizeof v);
+    return MODC_F(of_int)(__builtin_convertvector(v, MODC_I));
+#endif
+}
 #endif
 
 /* n of them, 0 <= n < MODC_LANES; the other lanes read as 0. */
@@ -112,6 +170,7 @@ MODC_INLINE MODC_T modc_half_load(const modc_half *p)
 
 MODC_LOAD_PART(modc_bfloat16)
 MODC_LOAD_PART(modc_half)
+MODC_LOAD_PART(modc_int8)
 #undef MODC_LOAD_PART
 
 /* The first n, or all where there are not so many. */

@@ -189,6 +189,7 @@ MODC_INLINE double modc_f64_nan(void)
 
 typedef uint16_t modc_bfloat16;
 typedef uint16_t modc_half;
+typedef int8_t modc_int8;
 
 MODC_INLINE modc_bfloat16 modc_f32_to_bfloat16(float a)
 {
@@ -229,6 +230,19 @@ MODC_INLINE float modc_half_to_f32(modc_half a)
     if (size < 0x400u)
         return modc_f32_from_bits(sign | modc_f32_to_bits((float)(int32_t)size * 5.96046448e-8f));
     return modc_f32_from_bits(sign | ((size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u)));
+}
+
+/* The nearest integer, of two the even one: 1.5 * 2^23 leaves a sum no bits for fractions. Within 127 of 0, which NaN becomes. */
+MODC_INLINE modc_int8 modc_f32_to_int8(float a)
+{
+    const float above = a > -127.0f ? a : -127.0f, within = above < 127.0f ? above : 127.0f;
+
+    return (modc_int8)(a == a ? (int32_t)(modc_f32_to_bits(within + 12582912.0f) - 0x4b400000u) : 0);
+}
+
+MODC_INLINE float modc_int8_to_f32(modc_int8 a)
+{
+    return (float)a;
 }
 
 /* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */

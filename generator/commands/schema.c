@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/narrow.h"
 #include "commands/catalogue.h"
 #include "module/module.h"
 #include "module/training.h"
@@ -160,6 +161,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_SHAPE] = "shape",
     [SPEC_VALUE_DTYPE] = "dtype",
     [SPEC_VALUE_STORAGE] = "model_dtype",
+    [SPEC_VALUE_CACHE] = "narrow_dtype",
     [SPEC_VALUE_INIT] = "init",
     [SPEC_VALUE_EXPRESSION] = "expression",
     [SPEC_VALUE_BOOL] = "bool",
@@ -258,10 +260,8 @@ static void define_one_or_many(struct json *j, const char *name, const char *one
     end(j);
 }
 
-static void define_dtype(struct json *j, const char *name, bool model)
+static void define_names_of_dtypes(struct json *j, const char *name, const char *const *names, int count)
 {
-    int count;
-    const char *const *names = spec_dtypes(j->cx, model, &count);
     struct text pattern = text_new(&j->cx->arena);
 
     for (int i = 0; i < count; i++)
@@ -278,6 +278,29 @@ static void define_dtype(struct json *j, const char *name, bool model)
     end(j);
     end(j);
     end(j);
+}
+
+static void define_dtype(struct json *j, const char *name, bool model)
+{
+    int count;
+    const char *const *names = spec_dtypes(j->cx, model, &count);
+
+    define_names_of_dtypes(j, name, names, count);
+}
+
+static void define_narrow(struct json *j)
+{
+    const char **names = NULL;
+    int count = 0;
+
+    for (int i = 0; i < NARROW_COUNT; i++) {
+        const struct dtype_row *row = &dtype_rows[narrows[i].dtype];
+
+        ARENA_PUSH(&j->cx->arena, names, count, row->name);
+        if (row->alias)
+            ARENA_PUSH(&j->cx->arena, names, count, row->alias);
+    }
+    define_names_of_dtypes(j, "narrow_dtype", names, count);
 }
 
 static void define_simple(struct json *j)
@@ -318,6 +341,7 @@ static void define_simple(struct json *j)
     end(j);
     define_dtype(j, "dtype", false);
     define_dtype(j, "model_dtype", true);
+    define_narrow(j);
     define_one_or_many(j, "dtypes", "model_dtype");
     define_one_or_many(j, "devices", "device");
     define_type(j, "pattern", "\"string\"", NULL, "paths, with * for any part");

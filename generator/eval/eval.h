@@ -11,6 +11,7 @@
 #include "base/dim.h"
 #include "base/dtype.h"
 #include "base/names.h"
+#include "base/narrow.h"
 #include "ops/ops.h"
 #include "spec/expr.h"
 #include "tree/tree.h"
@@ -157,6 +158,13 @@ struct eval_building {
 
 struct eval_pool;
 
+/* Where rows of a model with `generation:` are kept: a tensor of the tree, and of integers their scales, one for each line along the
+ * last dimension (note [scales] in base/narrow.h), else NULL. */
+struct eval_kept {
+    struct module_tensor *rows, *scales;
+    const struct narrow *narrow; /* as what; NULL: as they are */
+};
+
 struct eval {
     struct cx *cx;
     struct eval_pool *pool; /* NULL: what calls need stays till the end */
@@ -206,11 +214,11 @@ struct eval {
     struct value *(*row_value)(struct eval *eval, int which);
     bool (*find_row_name)(struct eval *eval, const char *name, struct loc loc, struct ev *out);
     bool (*cache)(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
-                  const struct value *const *like, int count, struct module_tensor **out);
+                  const struct value *const *like, int count, struct eval_kept *out);
     bool (*memory)(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
                    const char *const *what, const struct value *const *like, int count,
-                   struct module_tensor **out);
-    /* Rows of a tensor of the tree become others, at an index that is inside; it may be of a narrower type. */
+                   struct eval_kept *out);
+    /* Rows of a tensor of the tree become others, at an index that is inside; it may be of a narrower float. */
     bool (*write_rows)(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *index,
                        struct value *rows);
     bool resolves;                        /* what modules keep is not yet known */

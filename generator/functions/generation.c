@@ -1,5 +1,6 @@
 /* generation.c - what models of rows have: attention over what is kept of a sequence, the rows whose logits are wanted. modc's own;
  * torch.nn has nothing of it. */
+#include <float.h>
 #include <math.h>
 
 #include "functions/rows.h"
@@ -63,7 +64,8 @@ static bool fit_together(struct eval *eval, const struct ev *args, struct loc lo
     const struct value *q = args[0].tensor, *k = args[1].tensor, *v = args[2].tensor;
     const struct dim *share;
 
-    if (q->dtype != k->dtype || k->dtype != v->dtype)
+    if ((q->dtype != k->dtype && (q->dtype != DTYPE_FLOAT32 || !dtype_is_narrow(k->dtype))) ||
+        k->dtype != v->dtype)
         diag_error(eval->cx, loc, "cached_attention: q, k and v have one type, found %s, %s and %s",
                    dtype_rows[q->dtype].name, dtype_rows[k->dtype].name, dtype_rows[v->dtype].name);
     else if (!dim_equal(k->dims[1], v->dims[1]))
@@ -122,13 +124,62 @@ static bool fits_bias(struct eval *eval, const struct ev *bias, const struct val
     return false;
 }
 
-/* Puts the rows into a cache of the module; what it holds then, or NULL. */
-static struct value *keep(struct eval *eval, struct loc loc, struct module_tensor *cache, struct value *rows,
+/* What 1 stands for in each line of the rows: note [scales] in base/narrow.h. */
+static struct value *build_scales(struct eval *eval, const struct narrow *narrow, struct value *rows)
+{
+    struct scope scope = {.outer = NULL};
+
+    scope_bind(eval, &scope, "rows", ev_tensor(rows->loc, rows));
+    scope_bind(eval, &scope, "most", ev_int(eval, rows->loc, narrow->most));
+    scope_bind(eval, &scope, "least", ev_float(rows->loc, narrow->most * (double)FLT_MIN));
+    scope_bind(eval, &scope, "largest", eval_text(eval, &scope, "rows.abs().amax(-1)"));
+    return eval_text(eval, &scope, "where(largest < least, 0.0, largest / most)").tensor;
+}
+
+/* Each line of the rows in multiples of its scale, which are rounded where they are kept. */
+static struct value *build_multiples(struct eval *eval, struct value *rows, struct value *scales)
+{
+    struct scope scope = {.outer = NULL};
+
+    scope_bind(eval, &scope, "rows", ev_tensor(rows->loc, rows));
+    scope_bind(eval, &scope, "scales", ev_tensor(rows->loc, scales));
+    return eval_text(eval, &scope, "rows / scales.unsqueeze(-1)").tensor;
+}
+
+/* Puts rows where such are kept, at an index that is inside. */
+static bool put_rows(struct eval *eval, struct loc loc, const struct eval_kept *kept, struct value *at,
+                     struct value *rows)
+{
+    if (kept->scales && rows) {
+        struct value *scales = build_scales(eval, kept->narrow, rows);
+
+        rows = scales ? build_multiples(eval, rows, scales) : NULL;
+        if (!rows || !at || !eval->write_rows(eval, kept->scales, loc, at, scales))
+            return false;
+    }
+    return at && rows && eval->write_rows(eval, kept->rows, loc, at, rows);
+}
+
+/* Puts the rows of a call where such are kept; what is there then, or NULL. */
+static struct value *keep(struct eval *eval, struct loc loc, const struct eval_kept *kept, struct value *rows,
                           enum row_value where)
 {
-    return eval->write_rows(eval, cache, loc, eval->row_value(eval, where), rows)
-               ? eval->read(eval, cache, loc).tensor
+    return put_rows(eval, loc, kept, eval->row_value(eval, where), rows)
+               ? eval->read(eval, kept->rows, loc).tensor
                : NULL;
+}
+
+/* The op over what is kept, of inputs up to CACHED_PAGES; bias: NULL where there is none. */
+static struct op *attend(struct eval *eval, const char *label, struct loc loc, const struct eval_kept *kept,
+                         struct value **inputs, struct value *bias)
+{
+    int count = CACHED_PAGES + 1;
+
+    for (int i = 0; i < 2 && kept[i].scales; i++)
+        inputs[count++] = eval->read(eval, kept[i].scales, loc).tensor;
+    if (bias)
+        inputs[count++] = bias;
+    return op_new(eval, GRAPH_OP_CACHED_ATTENTION, label, inputs, count);
 }
 
 /* cached_attention(q, k, v, scale, window, softcap, bias) */
@@ -136,8 +187,8 @@ static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int cou
 {
     static const char *const what[] = {"keys", "values"};
     const struct generation *generation = generation_of(eval);
-    struct module_tensor *caches[2];
-    struct value *inputs[CACHED_BIAS + 1];
+    struct eval_kept caches[2];
+    struct value *inputs[CACHED_MOST];
     struct op *op;
     (void)count;
 
@@ -153,16 +204,15 @@ static struct ev fn_cached_attention(struct eval *eval, struct ev *args, int cou
                      (const struct value *const[]){args[1].tensor, args[2].tensor}, 2, caches))
         return BAD;
     inputs[CACHED_QUERIES] = args[0].tensor;
-    inputs[CACHED_KEYS] = keep(eval, loc, caches[0], args[1].tensor, ROW_SLOT);
-    inputs[CACHED_VALUES] = keep(eval, loc, caches[1], args[2].tensor, ROW_SLOT);
+    inputs[CACHED_KEYS] = keep(eval, loc, &caches[0], args[1].tensor, ROW_SLOT);
+    inputs[CACHED_VALUES] = keep(eval, loc, &caches[1], args[2].tensor, ROW_SLOT);
     inputs[CACHED_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
     inputs[CACHED_POSITION] = eval->row_value(eval, ROW_POSITION);
     inputs[CACHED_PAGES] = eval->row_value(eval, ROW_PAGES);
-    inputs[CACHED_BIAS] = args[6].kind == EV_TENSOR ? args[6].tensor : NULL;
     if (!inputs[CACHED_KEYS] || !inputs[CACHED_VALUES])
         return BAD;
-    op = op_new(eval, GRAPH_OP_CACHED_ATTENTION, "cached_attention", inputs,
-                inputs[CACHED_BIAS] ? CACHED_BIAS + 1 : CACHED_BIAS);
+    op = attend(eval, "cached_attention", loc, caches, inputs,
+                args[6].kind == EV_TENSOR ? args[6].tensor : NULL);
     op->cached.page = generation->page;
     return read_settings(eval, args, op) ? ev_tensor(loc, build_op(eval, loc, op)) : BAD;
 }
@@ -197,7 +247,7 @@ static struct ev fn_recent(struct eval *eval, struct ev *args, int count, struct
     static const char *const what[] = {"rows"};
     const struct generation *generation = generation_of(eval);
     struct value like, *inputs[RECENT_INPUTS], *out, *kept;
-    struct module_tensor *state;
+    struct eval_kept state;
     int64_t n;
     (void)count;
 
@@ -221,14 +271,14 @@ static struct ev fn_recent(struct eval *eval, struct ev *args, int count, struct
     if (!eval->cache(eval, loc, CACHE_SEQUENCES, what, (const struct value *const[]){&like}, 1, &state))
         return BAD;
     inputs[RECENT_ROWS] = args[0].tensor;
-    inputs[RECENT_STATE] = eval->read(eval, state, loc).tensor;
+    inputs[RECENT_STATE] = eval->read(eval, state.rows, loc).tensor;
     inputs[RECENT_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
     inputs[RECENT_POSITION] = eval->row_value(eval, ROW_POSITION);
     out = build_op(eval, loc, op_new(eval, GRAPH_OP_RECENT, "recent", inputs, RECENT_INPUTS));
     kept = out ? build_slice(eval, loc, out, 1, dim_const(&eval->cx->arena, 1),
                              dim_const(&eval->cx->arena, 1), like.dims[1])
                : NULL;
-    return kept && keep(eval, loc, state, kept, ROW_SEQUENCE) ? ev_tensor(loc, out) : BAD;
+    return kept && keep(eval, loc, &state, kept, ROW_SEQUENCE) ? ev_tensor(loc, out) : BAD;
 }
 
 /* cached_scan(decay, x): h = decay * h + x along each sequence. */
@@ -237,7 +287,7 @@ static struct ev fn_cached_scan(struct eval *eval, struct ev *args, int count, s
     static const char *const what[] = {"state"};
     const struct value *x = args[1].tensor;
     struct value *inputs[CACHED_SCAN_INPUTS], *out;
-    struct module_tensor *state;
+    struct eval_kept state;
     struct op *op;
     (void)count;
 
@@ -254,29 +304,27 @@ static struct ev fn_cached_scan(struct eval *eval, struct ev *args, int count, s
     inputs[CACHED_SCAN_TERM] = args[1].tensor;
     if (!inputs[CACHED_SCAN_FACTOR] || !eval->cache(eval, loc, CACHE_SEQUENCES, what, &x, 1, &state))
         return BAD;
-    inputs[CACHED_SCAN_STATE] = eval->read(eval, state, loc).tensor;
+    inputs[CACHED_SCAN_STATE] = eval->read(eval, state.rows, loc).tensor;
     inputs[CACHED_SCAN_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
     inputs[CACHED_SCAN_POSITION] = eval->row_value(eval, ROW_POSITION);
     op = op_new(eval, GRAPH_OP_CACHED_SCAN, "cached_scan", inputs, CACHED_SCAN_INPUTS);
     out = build_op(eval, loc, op);
-    if (!out || !keep(eval, loc, state, out, ROW_SEQUENCE))
+    if (!out || !keep(eval, loc, &state, out, ROW_SEQUENCE))
         return BAD;
     return ev_tensor(loc, out);
 }
 
 /* ---- what rows carry to the next ------------------------------------------------------------------------------- */
 
-/* The state of the module under that name; NULL after an error. */
-static struct module_tensor *find_carried(struct eval *eval, const char *what, const struct ev *name,
-                                          struct loc loc, const struct value *like)
+/* The state of the module under that name; false after an error. */
+static bool find_carried(struct eval *eval, const char *what, const struct ev *name, struct loc loc,
+                         const struct value *like, struct eval_kept *state)
 {
-    struct module_tensor *state;
-
     if (name->kind != EV_STRING) {
         diag_error(eval->cx, name->loc, "%s: name is a text, found %s", what, ev_text(eval, name));
-        return NULL;
+        return false;
     }
-    return eval->memory(eval, loc, CACHE_SEQUENCES, 1, &name->text, &like, 1, &state) ? state : NULL;
+    return eval->memory(eval, loc, CACHE_SEQUENCES, 1, &name->text, &like, 1, state);
 }
 
 /* carried(name, shape): (rows, *shape), what the row before in the sequence gave to carry; 0 for a sequence's first. */
@@ -284,7 +332,7 @@ static struct ev fn_carried(struct eval *eval, struct ev *args, int count, struc
 {
     struct value like = {.dtype = eval->default_dtype};
     const struct dim *dims[MAX_DIMS];
-    struct module_tensor *state;
+    struct eval_kept state;
     struct scope scope = {.outer = NULL};
     int ndim;
     (void)count;
@@ -300,10 +348,9 @@ static struct ev fn_carried(struct eval *eval, struct ev *args, int count, struc
     like.dims[0] = eval->row_value(eval, ROW_POSITION)->dims[0];
     for (int i = 0; i < ndim; i++)
         like.dims[i + 1] = dims[i];
-    state = find_carried(eval, "carried", &args[0], loc, &like);
-    if (!state)
+    if (!find_carried(eval, "carried", &args[0], loc, &like, &state))
         return BAD;
-    scope_bind(eval, &scope, "state", ev_tensor(loc, eval->read(eval, state, loc).tensor));
+    scope_bind(eval, &scope, "state", ev_tensor(loc, eval->read(eval, state.rows, loc).tensor));
     scope_bind(eval, &scope, "sequence", ev_tensor(loc, eval->row_value(eval, ROW_SEQUENCE)));
     scope_bind(eval, &scope, "position", ev_tensor(loc, eval->row_value(eval, ROW_POSITION)));
     scope_bind(eval, &scope, "ones", ev_int(eval, loc, ndim));
@@ -314,14 +361,16 @@ static struct ev fn_carried(struct eval *eval, struct ev *args, int count, struc
 /* carry(name, input): what `carried` gives to the next row of each sequence. */
 static struct ev fn_carry(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct module_tensor *state;
+    struct eval_kept state;
     (void)count;
 
     if (!need_rows(eval, "carry", loc) || !need_tensor_of_rows(eval, "carry", &args[1]) ||
         !refuse_gradients(eval, "carry", loc))
         return BAD;
-    state = find_carried(eval, "carry", &args[0], loc, args[1].tensor);
-    return state && keep(eval, loc, state, args[1].tensor, ROW_SEQUENCE) ? ev_none(loc) : BAD;
+    return find_carried(eval, "carry", &args[0], loc, args[1].tensor, &state) &&
+                   keep(eval, loc, &state, args[1].tensor, ROW_SEQUENCE)
+               ? ev_none(loc)
+               : BAD;
 }
 
 /* ---- what an encoder gives ------------------------------------------------------------------------------------- */
@@ -353,19 +402,12 @@ static bool need_source(struct eval *eval, const char *name, const struct ev *ar
     return false;
 }
 
-/* Rows `into` of a state of the module become `rows`. */
-static bool put_rows(struct eval *eval, struct loc loc, struct module_tensor *state, struct value *into,
-                     struct value *rows)
-{
-    return into && rows && eval->write_rows(eval, state, loc, into, rows);
-}
-
 /* remember(k, v, sequence): what cross_attention of the module then reads for rows of that sequence. */
 static struct ev fn_remember(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     const struct value *like[3], *k = args[0].tensor, *v = args[1].tensor;
     struct value length, *into, *one;
-    struct module_tensor *states[3];
+    struct eval_kept states[3];
     struct scope scope = {.outer = NULL};
     int64_t each;
     (void)count;
@@ -395,9 +437,9 @@ static struct ev fn_remember(struct eval *eval, struct ev *args, int count, stru
     scope_bind(eval, &scope, "tokens", ev_dim(loc, k->dims[0]));
     into = eval_text(eval, &scope, "sequence * each + arange(tokens)").tensor;
     one = eval_text(eval, &scope, "sequence.view(1)").tensor;
-    if (!put_rows(eval, loc, states[0], into, args[0].tensor) ||
-        !put_rows(eval, loc, states[1], into, args[1].tensor) ||
-        !put_rows(eval, loc, states[2], one,
+    if (!put_rows(eval, loc, &states[0], into, args[0].tensor) ||
+        !put_rows(eval, loc, &states[1], into, args[1].tensor) ||
+        !put_rows(eval, loc, &states[2], one,
                   eval_text(eval, &scope, "torch.full((1,), tokens, dtype=torch.int64)").tensor))
         return BAD;
     return ev_none(loc);
@@ -418,8 +460,8 @@ static struct ev not_yet(struct eval *eval, const struct ev *q, struct loc loc)
 static struct ev fn_cross_attention(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     const struct generation *generation = generation_of(eval);
-    struct module_tensor *states[3];
-    struct value *inputs[CACHED_BIAS + 1], *k;
+    struct eval_kept states[3];
+    struct value *inputs[CACHED_MOST], *k;
     struct scope scope = {.outer = NULL};
     struct ev settings[] = {args[0], args[0], args[0], args[1], ev_none(loc), args[2]};
     struct op *op;
@@ -431,13 +473,13 @@ static struct ev fn_cross_attention(struct eval *eval, struct ev *args, int coun
     if (!eval->memory(eval, loc, CACHE_SOURCE, 0, memory_names, NULL, 3, states))
         return not_yet(eval, &args[0], loc);
     inputs[CACHED_QUERIES] = args[0].tensor;
-    inputs[CACHED_KEYS] = k = eval->read(eval, states[0], loc).tensor;
-    inputs[CACHED_VALUES] = eval->read(eval, states[1], loc).tensor;
+    inputs[CACHED_KEYS] = k = eval->read(eval, states[0].rows, loc).tensor;
+    inputs[CACHED_VALUES] = eval->read(eval, states[1].rows, loc).tensor;
     settings[1].tensor = k;
     settings[2].tensor = inputs[CACHED_VALUES];
     if (!fit_together(eval, settings, loc))
         return BAD;
-    scope_bind(eval, &scope, "length", ev_tensor(loc, eval->read(eval, states[2], loc).tensor));
+    scope_bind(eval, &scope, "length", ev_tensor(loc, eval->read(eval, states[2].rows, loc).tensor));
     scope_bind(eval, &scope, "sequence", ev_tensor(loc, eval->row_value(eval, ROW_SEQUENCE)));
     scope_bind(eval, &scope, "sequences", ev_int(eval, loc, generation->sequences));
     inputs[CACHED_SEQUENCE] = eval->row_value(eval, ROW_SEQUENCE);
@@ -445,7 +487,7 @@ static struct ev fn_cross_attention(struct eval *eval, struct ev *args, int coun
     inputs[CACHED_PAGES] = eval_text(eval, &scope, "arange(sequences).view(-1, 1)").tensor;
     if (!inputs[CACHED_POSITION] || !inputs[CACHED_PAGES])
         return BAD;
-    op = op_new(eval, GRAPH_OP_CACHED_ATTENTION, "cross_attention", inputs, CACHED_BIAS);
+    op = attend(eval, "cross_attention", loc, states, inputs, NULL);
     op->cached.page = dim_upper(k->dims[0]) / generation->sequences;
     return read_settings(eval, settings, op) ? ev_tensor(loc, build_op(eval, loc, op)) : BAD;
 }

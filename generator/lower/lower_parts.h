@@ -119,12 +119,11 @@ void lower_add_row_inputs(struct eval *eval, const struct graph *region, struct 
 /* The next cache of the module whose statements run: a tensor for each of `like`, with rows of its shape, called by `what`.
  * False after an error. */
 bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
-                 const struct value *const *like, int count, struct module_tensor **out);
+                 const struct value *const *like, int count, struct eval_kept *out);
 /* What that module keeps under a name: of a source, of which a sequence has `each` rows, or from one row to the next. Without `like`: what
  * other calls make; false where there is nothing yet. */
 bool lower_memory(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
-                  const char *const *what, const struct value *const *like, int count,
-                  struct module_tensor **out);
+                  const char *const *what, const struct value *const *like, int count, struct eval_kept *out);
 /* Whether the instance has used caches in the graph that a call of the region would use again; that it did. */
 bool lower_has_cached(const struct graph *graph, const struct module *instance, const struct region *region);
 void lower_add_cached(struct eval *eval, const struct module *instance, const struct region *region);

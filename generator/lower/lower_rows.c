@@ -224,19 +224,13 @@ static bool is_alike(const struct module_tensor *tensor, const struct value *lik
 }
 
 /* The state of the module; made while that may be. NULL after an error. */
-static struct module_tensor *find_cache(struct eval *eval, struct loc loc, struct module *module,
+static struct module_tensor *find_state(struct eval *eval, struct loc loc, struct module *module,
                                         const char *name, enum module_cache kind, const struct value *like,
-                                        int64_t rows, const char *what)
+                                        enum dtype dtype, int64_t rows, const char *what)
 {
     struct lower *lower = (struct lower *)eval;
     struct module_tensor *tensor = module_find_tensor(module, name);
-    const int narrow = lower->tree->generation->cache;
-    /* what is only looked at can be narrow: not what the next row is made of */
-    const bool narrows = narrow >= 0 && kind != CACHE_SEQUENCES && like->dtype == DTYPE_FLOAT32;
-    const enum dtype dtype = narrows ? (enum dtype)narrow : like->dtype;
 
-    if (!fits_cache(eval, loc, what, like))
-        return NULL;
     if (!tensor && lower->program->resolving) {
         tensor = module_add_cache(eval->cx, lower->tree, module, name, kind, like, rows, loc);
         tensor->dtype = dtype;
@@ -250,8 +244,54 @@ static struct module_tensor *find_cache(struct eval *eval, struct loc loc, struc
     return NULL;
 }
 
+/* As what rows as `like` are kept; NULL: as they are. What the next row is made of is never narrow. */
+static const struct narrow *find_narrow(const struct eval *eval, enum module_cache kind,
+                                        const struct value *like)
+{
+    return kind == CACHE_SEQUENCES || like->dtype != DTYPE_FLOAT32
+               ? NULL
+               : ((const struct lower *)eval)->tree->generation->cache;
+}
+
+/* cached_keys and, of scaled ones, cached_keys_scale. False after an error. */
+static bool find_cache(struct eval *eval, struct loc loc, struct module *module, const char *what, int number,
+                       enum module_cache kind, const struct value *like, int64_t rows, struct eval_kept *out)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct narrow *narrow = find_narrow(eval, kind, like);
+
+    if (!fits_cache(eval, loc, what, like))
+        return false;
+    *out = (struct eval_kept){.narrow = narrow};
+    out->rows = find_state(eval, loc, module, cache_name(arena, module, what, number), kind, like,
+                           narrow ? narrow->dtype : like->dtype, rows, what);
+    if (out->rows && narrow && narrow->most > 0) {
+        struct value lines = *like;
+
+        lines.ndim--;
+        what = arena_format(arena, "%s_scale", what);
+        out->scales = find_state(eval, loc, module, cache_name(arena, module, what, number), kind, &lines,
+                                 like->dtype, rows, what);
+        return out->scales != NULL;
+    }
+    return out->rows != NULL;
+}
+
+/* What another call has made; false: nothing yet. */
+static bool look_up(struct eval *eval, struct module *module, const char *what, struct eval_kept *out)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    *out = (struct eval_kept){
+        .rows = module_find_tensor(module, cache_name(arena, module, what, 0)),
+        .scales = module_find_tensor(module,
+                                     cache_name(arena, module, arena_format(arena, "%s_scale", what), 0)),
+    };
+    return out->rows != NULL;
+}
+
 bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, const char *const *what,
-                 const struct value *const *like, int count, struct module_tensor **out)
+                 const struct value *const *like, int count, struct eval_kept *out)
 {
     const struct generation *generation = ((struct lower *)eval)->tree->generation;
     const int64_t rows = kind == CACHE_SEQUENCES ? generation->sequences
@@ -259,32 +299,24 @@ bool lower_cache(struct eval *eval, struct loc loc, enum module_cache kind, cons
     struct module *module = eval_module(eval);
     int number = count_caches(eval)[module->index]++;
 
-    for (int i = 0; i < count; i++) {
-        const char *name = cache_name(&eval->cx->arena, module, what[i], number);
-
-        out[i] = find_cache(eval, loc, module, name, kind, like[i], rows, what[i]);
-        if (!out[i])
+    for (int i = 0; i < count; i++)
+        if (!find_cache(eval, loc, module, what[i], number, kind, like[i], rows, &out[i]))
             return false;
-    }
     return true;
 }
 
 bool lower_memory(struct eval *eval, struct loc loc, enum module_cache kind, int64_t each,
-                  const char *const *what, const struct value *const *like, int count,
-                  struct module_tensor **out)
+                  const char *const *what, const struct value *const *like, int count, struct eval_kept *out)
 {
     struct lower *lower = (struct lower *)eval;
     struct module *module = eval_module(eval);
 
     lower->tree->one_row |= kind == CACHE_SEQUENCES;
     for (int i = 0; i < count; i++) {
-        const char *name = cache_name(&eval->cx->arena, module, what[i], 0);
+        const int64_t rows = like ? lower->tree->generation->sequences * (like[i]->ndim > 1 ? each : 1) : 0;
 
-        out[i] = like ? find_cache(eval, loc, module, name, kind, like[i],
-                                   lower->tree->generation->sequences * (like[i]->ndim > 1 ? each : 1),
-                                   what[i])
-                      : module_find_tensor(module, name);
-        if (!out[i])
+        if (like ? !find_cache(eval, loc, module, what[i], 0, kind, like[i], rows, &out[i])
+                 : !look_up(eval, module, what[i], &out[i]))
             return false;
     }
     return true;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/dtype.h"
+#include "base/narrow.h"
 #include "base/text.h"
 #include "eval/eval.h"
 #include "modc_sampling.h"
@@ -172,13 +172,7 @@ struct generation *generation_read(struct cx *cx, struct module_tree *tree)
     generation->pad = spec->pad ? read_number(r, spec->pad, "pad", 0, INT32_MAX) : -1;
     generation->encoder = spec->encoder;
     generation->invariant = spec->invariant;
-    generation->cache = -1;
-    if (spec->cache) {
-        enum dtype dtype;
-
-        dtype_find(spec->cache, &dtype);
-        generation->cache = (int)dtype;
-    }
+    generation->cache = spec->cache ? narrow_find(spec->cache) : NULL;
     generation->start = spec->start ? read_number(r, spec->start, "start", 0, INT32_MAX) : generation->pad;
     if (spec->eos)
         read_ids(r, spec->eos, generation);

@@ -1,14 +1,38 @@
 /* cached_attention.c - attention of rows over what is kept of their sequences: note [cached attention] in ops.h. */
 #include <string.h>
 
+#include "base/narrow.h"
 #include "base/text.h"
 #include "ops/rows.h"
 
-/* Keys and values may be kept in 16 bits. */
+static int scale_count(const struct op *op)
+{
+    return dtype_is_int(op->inputs[CACHED_KEYS]->dtype) ? 2 : 0;
+}
+
+struct value *cached_scales(const struct op *op, enum cached_input of)
+{
+    return scale_count(op) > 0 ? op->inputs[CACHED_PAGES + 1 + (of == CACHED_VALUES)] : NULL;
+}
+
+struct value *cached_bias(const struct op *op)
+{
+    const int at = CACHED_PAGES + 1 + scale_count(op);
+
+    return at < op->input_count ? op->inputs[at] : NULL;
+}
+
+/* Keys and values may be narrow. */
 static bool is_kept(const struct value *kept, enum dtype dtype)
 {
-    return kept->dtype == dtype ||
-           (dtype == DTYPE_FLOAT32 && (kept->dtype == DTYPE_BFLOAT16 || kept->dtype == DTYPE_FLOAT16));
+    return kept->dtype == dtype || (dtype == DTYPE_FLOAT32 && dtype_is_narrow(kept->dtype));
+}
+
+/* One for each row of a token. */
+static bool are_scales(const struct value *scales, const struct value *of)
+{
+    return scales->dtype == DTYPE_FLOAT32 && scales->ndim == 2 && dim_equal(scales->dims[0], of->dims[0]) &&
+           dim_equal(scales->dims[1], of->dims[1]);
 }
 
 /* What is wrong with its types and shapes: the function that makes it says so before, in the user's words. */
@@ -17,17 +41,24 @@ static const char *cached_attention_broken(struct cx *cx, const struct op *op)
     struct value *const *in = op->inputs;
     const struct value *q, *k, *v, *bias;
     const struct dim *share;
+    int least;
 
-    if (op->input_count < CACHED_BIAS || op->input_count > CACHED_BIAS + 1)
+    if (op->input_count <= CACHED_PAGES)
         return "it takes queries, keys, values and what is known of their rows";
+    least = CACHED_PAGES + 1 + scale_count(op);
+    if (op->input_count < least || op->input_count > least + 1)
+        return "it takes scales of what is kept in integers, and a bias";
     q = in[CACHED_QUERIES];
     k = in[CACHED_KEYS];
     v = in[CACHED_VALUES];
-    bias = op->input_count > CACHED_BIAS ? in[CACHED_BIAS] : NULL;
+    bias = cached_bias(op);
     if (q->ndim != 3 || k->ndim != 3 || v->ndim != 3 || !dtype_is_float(q->dtype) || !is_kept(k, q->dtype) ||
-        !is_kept(v, q->dtype) || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1]) ||
+        v->dtype != k->dtype || !dim_equal(k->dims[0], v->dims[0]) || !dim_equal(k->dims[1], v->dims[1]) ||
         !dim_equal(q->dims[2], k->dims[2]) || !dim_divides(&cx->arena, q->dims[1], k->dims[1], &share))
         return "its queries, keys and values do not fit together";
+    if (scale_count(op) > 0 &&
+        (!are_scales(cached_scales(op, CACHED_KEYS), k) || !are_scales(cached_scales(op, CACHED_VALUES), v)))
+        return "its scales do not fit";
     if (!is_of_rows(in[CACHED_SEQUENCE], q->dims[0]) || !is_of_rows(in[CACHED_POSITION], q->dims[0]) ||
         in[CACHED_PAGES]->dtype != DTYPE_INT64 || in[CACHED_PAGES]->ndim != 2)
         return "what says whose tokens its rows are does not fit";
@@ -90,7 +121,8 @@ static void cached_attention_work(const struct op *op, struct op_work *work)
 static double cached_attention_bytes(const struct op *op)
 {
     const struct value *k = op->inputs[CACHED_KEYS], *v = op->inputs[CACHED_VALUES];
-    double of_slot = (value_bytes(k) + value_bytes(v)) / (double)dim_upper(k->dims[0]);
+    double of_slot = (value_bytes(k) + value_bytes(v)) / (double)dim_upper(k->dims[0]) +
+                     (double)scale_count(op) * dim_upper(k->dims[1]) * dtype_rows[DTYPE_FLOAT32].bytes;
 
     return value_bytes(op->inputs[CACHED_QUERIES]) + most_seen(op) / 2 * of_slot +
            value_bytes(op->outputs[0]);
@@ -99,8 +131,7 @@ static double cached_attention_bytes(const struct op *op)
 /* None yet: what is kept has no gradient. */
 static bool cached_attention_carries(const struct op *op, int input)
 {
-    (void)op;
-    return input <= CACHED_VALUES || input == CACHED_BIAS;
+    return input <= CACHED_VALUES || op->inputs[input] == cached_bias(op);
 }
 
 const struct op_row op_row_cached_attention = {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/narrow.h"
 #include "base/text.h"
 #include "ops/rows.h"
 #include "tree/tree.h"
@@ -483,13 +484,7 @@ const struct op_row op_row_concat = {
 
 /* ---- write --------------------------------------------------------------------------------------------------- */
 
-/* A slot may keep rows of float32 in 16 bits. */
-static bool is_narrower(enum dtype slot, enum dtype rows)
-{
-    return rows == DTYPE_FLOAT32 && (slot == DTYPE_BFLOAT16 || slot == DTYPE_FLOAT16);
-}
-
-/* Rows of all of a slot: at each place of the index one of what is written. */
+/* Rows of all of a slot, which may be narrow: at each place of the index one of what is written. */
 static const char *rows_broken(const struct op *op)
 {
     const struct value *slot = op->inputs[0], *index = op->inputs[2], *rows = op->inputs[3];
@@ -498,8 +493,8 @@ static const char *rows_broken(const struct op *op)
         return "it writes rows to a part, or changed ones";
     if (index->ndim != 1 || dtype_is_float(index->dtype) || index->dtype == DTYPE_BOOL)
         return "its rows are no list of integers";
-    if ((rows->dtype != slot->dtype && !is_narrower(slot->dtype, rows->dtype)) || rows->ndim != slot->ndim ||
-        !dim_equal(rows->dims[0], index->dims[0]))
+    if ((rows->dtype != slot->dtype && (rows->dtype != DTYPE_FLOAT32 || !dtype_is_narrow(slot->dtype))) ||
+        rows->ndim != slot->ndim || !dim_equal(rows->dims[0], index->dims[0]))
         return "its rows do not fit";
     for (int i = 1; i < slot->ndim; i++)
         if (!dim_equal(rows->dims[i], slot->dims[i]))

@@ -242,7 +242,8 @@ enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
 /* note [cached attention]
  * Row r is a token of sequence[r] at position[r]. Inputs: queries (rows, heads, d), the keys (slots, groups, d) and the values (slots,
  * groups, v) that are kept, of which `page` neighbours are a page; sequence (rows), position (rows), pages (sequences, per), in
- * order the pages of each; and maybe a bias (heads, n), by how far a key lies back: what is further back than n - 1 has the last one.
+ * order the pages of each; where keys and values are integers, their scales (slots, groups) each (note [scales] in base/narrow.h); and
+ * maybe a bias (heads, n), by how far a key lies back: what is further back than n - 1 has the last one.
  * Query head h goes with group h / (heads / groups). Its result (rows, heads, v) is the mean of the values at the positions p of the
  * sequence up to its own, with `window` those p > position - window, each weighted by
  *
@@ -256,7 +257,7 @@ enum cached_input {
     CACHED_SEQUENCE,
     CACHED_POSITION,
     CACHED_PAGES,
-    CACHED_BIAS
+    CACHED_MOST = CACHED_PAGES + 4 /* two scales and a bias behind them */
 };
 
 /* note [cached scan]
@@ -639,6 +640,11 @@ bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const str
 struct tensor *op_interpret(struct cx *cx, const struct op *op);
 
 double op_macs(const struct op *op);
+
+/* Of CACHED_ATTENTION: the scales of its keys (CACHED_KEYS) or values, its bias. NULL: there are none. */
+struct value *cached_scales(const struct op *op, enum cached_input of);
+struct value *cached_bias(const struct op *op);
+
 struct op_work op_work(const struct op *op);
 double op_bytes(const struct op *op); /* that one run reads and writes, at the maxima of the sizes */
 

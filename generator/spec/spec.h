@@ -341,6 +341,7 @@ enum spec_value {
     SPEC_VALUE_SHAPE, /* a list of dimensions */
     SPEC_VALUE_DTYPE,
     SPEC_VALUE_STORAGE, /* a dtype that weights are packed in */
+    SPEC_VALUE_CACHE,   /* one that keys and values are kept in */
     SPEC_VALUE_INIT,    /* of torch.nn.init, without its tensor */
     SPEC_VALUE_EXPRESSION,
     SPEC_VALUE_BOOL,

@@ -8,6 +8,7 @@
  *     logit_rows (logits)       the rows that `last` keeps, whose logits are wanted
  *
  * `rows` is the first dimension of its first input, `logits` a size of its own with the same maximum. */
+#include "base/narrow.h"
 #include "spec/spec_reader.h"
 
 #include <string.h>
@@ -69,17 +70,14 @@ static void read_defaults(struct reader *r, const struct node *key, const struct
 
 static void read_cache(struct reader *r, const struct node *key, const struct node *node)
 {
-    const char *text = spec_read_text(r, key, node, "bfloat16 or float16");
+    const char *text = spec_read_text(r, key, node, "bfloat16, float16 or int8");
+    const struct narrow *narrow = text ? narrow_find(text) : NULL;
 
-    if (!text)
-        return;
-    r->spec->generation->cache = spec_is_dtype(text) ? spec_read_dtype(r, text, node->loc, false) : text;
-    text = r->spec->generation->cache;
-    if (!text || strcmp(text, "bfloat16") == 0 || strcmp(text, "float16") == 0)
-        return;
-    diag_error(r->cx, node->loc,
-               "keys and values are kept in bfloat16 or float16, or as they are, found '%s'", text);
-    r->spec->generation->cache = NULL;
+    if (narrow)
+        r->spec->generation->cache = narrow->name;
+    else if (text)
+        diag_error(r->cx, node->loc,
+                   "keys and values are kept in bfloat16, float16 or int8, or as they are, found '%s'", text);
 }
 
 static void read_encoder(struct reader *r, const struct node *key, const struct node *node)

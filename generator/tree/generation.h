@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct narrow;
 struct spec_generation;
 
 /* What modc_generation_set takes. */
@@ -23,10 +24,10 @@ struct generation {
     int64_t per;       /* pages of a sequence */
     int64_t *eos;
     int eos_count;
-    int64_t pad, start;  /* -1: none */
-    int cache;           /* enum dtype: of keys and values that are kept; -1: as they are */
-    bool invariant;      /* what is computed of a row is the same bits whatever rows are beside it */
-    const char *encoder; /* the entry that reads a source; NULL: none */
+    int64_t pad, start;         /* -1: none */
+    const struct narrow *cache; /* as what keys and values are kept; NULL: as they are */
+    bool invariant;             /* what is computed of a row is the same bits whatever rows are beside it */
+    const char *encoder;        /* the entry that reads a source; NULL: none */
     struct generation_default *defaults;
     int default_count;
     const struct modc_grammar **grammars;

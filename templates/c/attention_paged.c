@@ -6,7 +6,8 @@
  * of them for each query: first as dot products, then as weights that sum up to 1, 0 where a query does not see the key; last they
  * weigh the values. Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie
  * together, T_groups of them. T_windowed: a row sees the last T_window positions alone. T_capped: scores are T_cap * tanh(T_scale * x).
- * T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_vector_math: there is a vector exp for the type. Fits: always. */
+ * T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_scaled: keys and values are multiples of what k_scale and v_scale
+ * have of them, a number for each token and group. T_vector_math: there is a vector exp for the type. Fits: always. */
 enum {
     T_NAME_rows = 4,                        /* of a band, at most */
     T_NAME_sums = MODC_LANES == 16 ? 16 : 8 /* vectors of a tile of y */
@@ -65,13 +66,13 @@ MODC_INLINE void T_NAME_dots(T_real *restrict s, const T_of_q *restrict q, const
 MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias, const int low, const int high,
                               const int count T_ARGS)
 {
-    T_real most = -T_V(inf)(), sum = 0, last;
-
 #if T_vector_math
     const int full = low + (high - low) / T_LANES * T_LANES;
     T_vec total = T_V(set)(0);
+#endif
+    T_real most = -T_V(inf)(), sum = 0, last;
 
-#if !T_bias
+#if T_vector_math && !T_bias
     T_vec most_v = T_V(set)(most); /* may lose a NaN, which exp brings back */
 
     for (int j = low; j < full; j += T_LANES) {
@@ -84,7 +85,6 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
         most_v = T_V(atleast)(score, most_v);
     }
     most = T_V(hmax)(most_v);
-#endif
 #endif
     for (int j = T_IF(T_vector_math && !T_bias, full, low); j < high; j++) {
         T_real score = s[j] * T_scale;
@@ -124,22 +124,24 @@ MODC_INLINE void T_NAME_weigh(T_real *restrict s, const T_of_bias *restrict bias
 MODC_INLINE void T_NAME_columns(T_of_y *restrict y, const int ldy, const T_real *restrict s,
                                 const T_of_v *restrict v, const int queries, const int columns, const int count T_ARGS)
 {
-    const int vectors = (columns + T_LANES - 1) / T_LANES, rest = columns - (vectors - 1) * T_LANES;
+    const int vectors = (columns + T_LANES - 1) / T_LANES;
+    const int rest = columns - (vectors - 1) * T_LANES; /* columns of the last */
     T_vec sum[T_NAME_sums];
 
     MODC_UNROLL
-    for (int i = 0; i < queries * vectors; i++)
-        sum[i] = i % vectors < vectors - 1 || rest == T_LANES
-                     ? T_OF(y, load)(y + i / vectors * ldy + i % vectors * T_LANES)
-                     : T_OF(y, load_part)(y + i / vectors * ldy + i % vectors * T_LANES, rest);
+    for (int i = 0; i < queries * vectors; i++) {
+        const T_of_y *const from = y + i / vectors * ldy + i % vectors * T_LANES;
+        const bool is_whole = i % vectors < vectors - 1 || rest == T_LANES;
+
+        sum[i] = is_whole ? T_OF(y, load)(from) : T_OF(y, load_part)(from, rest);
+    }
     MODC_ROLL
     for (int j = 0; j < count; j++) {
-        const T_of_v *const values = v + j * (T_groups * T_c);
-
         MODC_UNROLL
         for (int c = 0; c < vectors; c++) {
-            const T_vec value = c < vectors - 1 || rest == T_LANES ? T_OF(v, load)(values + c * T_LANES)
-                                                                   : T_OF(v, load_part)(values + c * T_LANES, rest);
+            const T_of_v *const from = v + j * (T_groups * T_c) + c * T_LANES;
+            const bool is_whole = c < vectors - 1 || rest == T_LANES;
+            const T_vec value = is_whole ? T_OF(v, load)(from) : T_OF(v, load_part)(from, rest);
 
             MODC_UNROLL
             for (int i = 0; i < queries; i++)
@@ -148,10 +150,12 @@ MODC_INLINE void T_NAME_columns(T_of_y *restrict y, const int ldy, const T_real 
     }
     MODC_UNROLL
     for (int i = 0; i < queries * vectors; i++) {
+        T_of_y *const to = y + i / vectors * ldy + i % vectors * T_LANES;
+
         if (i % vectors < vectors - 1 || rest == T_LANES)
-            T_OF(y, store)(y + i / vectors * ldy + i % vectors * T_LANES, sum[i]);
+            T_OF(y, store)(to, sum[i]);
         else
-            T_OF(y, store_part)(y + i / vectors * ldy + i % vectors * T_LANES, sum[i], rest);
+            T_OF(y, store_part)(to, sum[i], rest);
     }
 }
 
@@ -262,11 +266,31 @@ MODC_INLINE void T_NAME_row_values(T_of_y *restrict y, const T_real *restrict s,
     }
 }
 
+#if T_scaled
+/* What a row of s has of each position from low on is multiplied by what `scale` has of it. */
+MODC_INLINE void T_NAME_scale(T_real *restrict s, const T_of_k_scale *restrict scale,
+                              const int64_t *restrict table, const int low, const int end T_ARGS)
+{
+    int next;
+
+    for (int at = low; at < end; at = next) {
+        const int in = at % T_page;
+        const T_of_k_scale *const of = scale + ((ptrdiff_t)table[at / T_page] * T_page + in) * T_groups;
+
+        next = modc_min(at - in + T_page, end);
+        for (int j = 0; j < next - at; j++)
+            s[at - low + j] *= of[j * T_groups];
+    }
+}
+
+#endif
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of_k *restrict k,
                         const T_of_v *restrict v, const int64_t *restrict sequence,
                         const int64_t *restrict position, const int64_t *restrict pages,
-                        const T_of_bias *restrict bias, T_real *restrict s T_ARGS)
+                        const T_of_bias *restrict bias
+                            T_MORE(T_scaled, const T_of_k_scale *restrict k_scale, const T_of_v_scale *restrict v_scale),
+                        T_real *restrict s T_ARGS)
 {
     const int share = T_heads / T_groups; /* query heads of a group */
     int rows;
@@ -309,8 +333,14 @@ MODC_INLINE void T_NAME(T_of_y *restrict y, const T_of_q *restrict q, const T_of
                 const int r = i / (many * share), h = g0 * share + i % (many * share);
                 const int from = T_IF(T_windowed, modc_max(first + r - T_window + 1, 0), 0);
 
+#if T_scaled
+                T_NAME_scale(s + i * T_room, k_scale + h / share, table, low, first + r + 1 T_PASS);
+#endif
                 T_NAME_weigh(s + i * T_room, T_IF(T_bias, bias + h * T_n, bias), from - low, first + r + 1 - low,
                              end - low T_PASS);
+#if T_scaled
+                T_NAME_scale(s + i * T_room, v_scale + h / share, table, low, first + r + 1 T_PASS);
+#endif
                 for (int c = 0; c < T_c; c++)
                     y[((row + r) * T_heads + h) * T_c + c] = T_PUT(y, 0);
             }

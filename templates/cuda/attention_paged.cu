@@ -9,7 +9,8 @@
  *
  * Rows of q lie T_qm apart, its heads T_qh; keys and values of a token lie together, T_groups of them. T_aligned: keys that are taken
  * together are neighbours in a page. T_windowed: a row sees the last T_window positions alone. T_capped: scores are
- * T_cap * tanh(T_scale * x). T_bias: bias (T_heads, T_n) is added, by how far back a key lies. Fits: always. */
+ * T_cap * tanh(T_scale * x). T_bias: bias (T_heads, T_n) is added, by how far back a key lies. T_scaled: keys and values are multiples of
+ * what k_scale and v_scale have of them, a number for each token and group. Fits: always. */
 enum {
     T_NAME_warps = 8,
     T_NAME_threads = T_NAME_warps * 32,
@@ -128,6 +129,11 @@ static __global__ void __launch_bounds__(T_NAME_threads, 1) T_NAME(T_PARAMETERS)
                 }
             }
             score = T_NAME_turn(value) * T_scale;
+#if T_scaled
+            const int64_t scaled = T_IF(T_aligned, slot + mine, slots[warp][mine]) * T_groups + group;
+
+            score *= k_scale[scaled];
+#endif
 #if T_capped
             score = T_cap * T_S(tanh)(score);
 #endif
@@ -141,7 +147,7 @@ static __global__ void __launch_bounds__(T_NAME_threads, 1) T_NAME(T_PARAMETERS)
             shrunk = larger == most ? 1 : T_S(exp)(most - larger);
             weight = score == -(T_real)INFINITY ? 0 : T_S(exp)(score - larger);
             __syncwarp(); /* all have read what was there before */
-            weights[warp][lane] = weight;
+            weights[warp][lane] = T_IF(T_scaled, weight * v_scale[scaled], weight);
             __syncwarp();
             all = all * shrunk + weight;
             most = larger;

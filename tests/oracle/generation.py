@@ -4,6 +4,17 @@ their sequences. Plain definitions, row by row: what modc computes in pages and 
 import torch
 
 INPUTS = ("position", "sequence", "pages", "logit_rows")
+LEAST = 127 * 2.0 ** -126  # a line of int8 of which nothing is larger is 0
+
+
+def rounded(x, narrow, like=None):
+    """x as it is when it was kept in `narrow`; int8: by the scales that lines of `like`, or its own, have."""
+    if narrow != torch.int8:
+        return x.to(narrow).to(x.dtype)
+    most = (x if like is None else like).abs().amax(-1, keepdim=True)
+    scale = torch.where(most < LEAST, 0.0, most / 127)
+    whole = torch.where((scale > 0) & (scale < torch.inf), x / scale, 0.0).round()
+    return whole * scale
 
 
 class Rows:
@@ -16,12 +27,14 @@ class Rows:
         self.page = evaluate(section["page"]) if "page" in section else usual
         self.per = -(-self.context // self.page)
         self.narrow = getattr(torch, section["cache"]) if "cache" in section else None
+        self.rounds = torch.float32  # of which type keys and values are that are kept in that
         self.shapes = {"position": f"[{rows}]", "sequence": f"[{rows}]", "pages": f"[{self.sequences}, {self.per}]",
                        "logit_rows": "[logits]"}
         self.reset()
 
     def reset(self):
         self.caches, self.memories = [], {}
+        self.unsure = False  # whether some that were kept lie so between two narrow ones that an error of float32 decides
 
     def call(self, inputs):
         self.now = {name: inputs[name] for name in INPUTS if name in inputs}
@@ -49,8 +62,13 @@ class Rows:
 
     def kept(self, x):
         """As the cache holds it."""
-        narrow = self.narrow if x.dtype == torch.float32 else None
-        return x.detach().to(narrow).to(x.dtype) if narrow else x.detach()
+        x = x.detach()
+        if not self.narrow or x.dtype != self.rounds:
+            return x
+        error = 2e-6 * x.abs().amax(-1, keepdim=True)
+        above, below = rounded(x + error, self.narrow, x), rounded(x - error, self.narrow, x)
+        self.unsure |= bool((above - below > 5 * error).any())
+        return rounded(x, self.narrow)
 
     def cached_attention(self, q, k, v, scale=None, window=None, softcap=None, bias=None):
         keys, values = self.cache(self.sequences * self.per * self.page, k, v)

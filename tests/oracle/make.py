@@ -65,6 +65,24 @@ def several(plans, logits, sequences=3, per=5):
     return {name: torch.stack([call[name] for call in calls]) for name in calls[0]}
 
 
+def odd_rows():
+    """(calls, rows, q k v, heads, width): lines of zeros, denormals, numbers around the smallest scale, huge ones, infinity and NaN."""
+    x = draw(309, 3, 4, 3, 2, 20)
+    x[0, 0, 1:] = 0
+    x[0, 1, 1, 0] *= 1e-40
+    x[0, 1, 2, 1] *= 1e-44
+    x[0, 2, 1, 1] = 1.4e-36
+    x[0, 2, 2, 0] = 1.6e-36
+    x[0, 3, 1, 0] = 1e36 * x[0, 3, 1, 0].sign()
+    x[0, 3, 0] *= 1e-38
+    x[1, 0, 2, 1] *= 1e37
+    x[1, 1, 1, 0, 3] = torch.inf
+    x[1, 3, 2, 1, 7] = -torch.inf
+    x[2, 1, 2, 0, 19] = torch.nan
+    x[2, 3, 1, 1, 0] = torch.nan
+    return x
+
+
 def digits(first, count, dtype=torch.float32):
     images = safetensors_io.load(ROOT / "specs/digits/test.safetensors")["images"]
     return {"image": images[first:first + count].to(dtype)}
@@ -262,6 +280,14 @@ def all_cases():
                weights(9, halves))
     yield Case("decoder_narrow_fence", halves, "--sequence --hooks fence", "build/vectors/decoder_narrow/inputs.safetensors",
                "build/vectors/decoder_narrow/weights.safetensors")
+    scaled = "tests/specs/decoder_int8.yaml"  # tokens of which nothing is rounded by chance: then no --rtol is needed
+    yield Case("decoder_int8", scaled, "--sequence", {"token": whole(308, 0, 50, 3, 9), **several(plans[:3], 3)}, weights(11, scaled))
+    yield Case("decoder_int8_fence", scaled, "--sequence --hooks fence", "build/vectors/decoder_int8/inputs.safetensors",
+               "build/vectors/decoder_int8/weights.safetensors")
+    yield Case("decoder_int8_float64", scaled, "--sequence --dtype float64", "build/vectors/decoder_int8/inputs.safetensors",
+               weights(11, scaled, "--dtype", "float64"))
+    yield Case("kept_odd", "tests/specs/kept_odd.yaml", "--sequence", {"x": odd_rows(), **several([[(0, 4)], [(0, 3), (1, 1)], [(1, 4)]], 4, 2, 2)},
+               None, smooth=False)
     mamba = "specs/networks/mamba.yaml"
     plans = [[(0, 6)], [(1, 5), (0, 1)], [(0, 1), (2, 1), (1, 1), (2, 1), (3, 2)], [(0, 2), (2, 1), (0, 1), (3, 2)],
              [(3, 1), (2, 3), (1, 1), (0, 1)]]

@@ -30,7 +30,10 @@ class Drawn:
         self.page = pick([1, 2, 3, 4, 8, 16, 32, self.context])
         self.page = min(self.page, self.context)
         self.per = -(-self.context // self.page)
-        self.most = min(pick([1, 2, 5, 9, 16, 24]), self.context * self.sequences)
+        own = random.Random(f"{seed}.{attempt}.cache")
+        narrow = self.dtype == "float32" and own.random() < 0.3
+        self.cache = own.choice(["bfloat16", "float16", "int8", "int8"]) if narrow else None
+        self.most = min(pick([1, 2, 5, 9, 16, 24]), self.context * self.sequences, *([6] if narrow else []))
         self.dim = pick([4, 6, 8, 16, 17, 24])
         self.tokens = chance(0.6)
         self.classes, self.blocks, self.functions = [], [], set()
@@ -143,6 +146,8 @@ class Drawn:
         settings = [f"context: {self.context}", f"page: {self.page}"]
         if self.sequences > 1 or self.chance(0.5):
             settings.append(f"sequences: {self.sequences}")
+        if self.cache:
+            settings.append(f"cache: {self.cache}")
         functions = f"functions:\n{TURN}" if self.functions else ""
         return (f"modc: 1\nmodel: drawn\ndtype: {self.dtype}\nsizes: {{rows: {self.most}}}\ninputs:\n  given: {given}\n{functions}"
                 f"classes:\n{''.join(self.classes)}modules:\n" + "\n".join(modules) + f"\n{state}forward:\n  - x = {inner}\n"
@@ -225,5 +230,6 @@ class Drawn:
             count = [0, generator.randint(1, self.most), self.most][way]
             logits = min(count, generator.choice([0, 1, 1, 2, count]))
             steps = generator.choice([1, 3, 6])
+            steps = min(steps, 3) if self.cache else steps  # else something is rounded by chance
             yield name, options, self.calls(generator, steps, count, logits), count, types.SimpleNamespace(
                 sequence=True, winograd=False, numbers=self.numbers)

@@ -1612,6 +1612,9 @@ class Model:
             wide_root = self.wide.build(0)
             wide_root.load_state_dict(root.state_dict())
         outputs = self.call(self.spec, root, inputs, sequence, options)
+        if self.spec.rows and self.spec.rows.unsure:
+            raise Rejected("what is kept was rounded by chance")
+        torch_run.round_as(self.wide, self.spec)
         exact = self.call(self.wide, wide_root, inputs, sequence, options) if wide_root else outputs
         return outputs, exact, root.state_dict(), (wide_root or root).state_dict()
 

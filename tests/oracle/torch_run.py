@@ -72,6 +72,12 @@ def run(args):
     return outputs, root.state_dict()
 
 
+def round_as(wide, spec):
+    """A float64 run of the spec rounds what is kept as the float32 run does, where an error of that has decided nothing."""
+    if spec.rows and not spec.rows.unsure:
+        wide.rows.rounds = wide.dtype
+
+
 def own_distance(args):
     """How far PyTorch's own result is from a float64 run of the same spec, weights and inputs: the largest error of any
     output relative to its largest value. The design's tolerance is four times this where
@@ -87,7 +93,9 @@ def own_distance(args):
                    for name, tensor in inputs.items()}
     options = {"backward": args.backward, **options_of(args)}
     run_narrow, run_wide = ((s.run_sequence if args.sequence else s.run) for s in (spec, wide))
-    outputs, exact = run_narrow(narrow_root, inputs, **options), run_wide(wide_root, wide_inputs, **options)
+    outputs = run_narrow(narrow_root, inputs, **options)
+    round_as(wide, spec)
+    exact = run_wide(wide_root, wide_inputs, **options)
     worst, largest = 0.0, max((tensor[torch.isfinite(tensor)].abs().max().item() for name, tensor in exact.items()
                                if name.startswith("grad.") and torch.isfinite(tensor).any()), default=0.0)
     for name, tensor in outputs.items():

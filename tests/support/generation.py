@@ -4,7 +4,7 @@
     CC=cc CFLAGS=-O1 python3 tests/support/generation.py MODC WORK NAME [--set NAME=VALUE]...     from the root of the repository
 
 Ids are equal, log-probabilities and scores of beams to 1e-4. Then what a response does not depend on: what else is in a batch, how many
-responses there are. With --set it is all the same: of few rows, in which prompts are read in parts, or of short pages."""
+responses there are; and T5 keeps keys and values in int8. With --set it is all the same: of few rows, in which prompts are read in parts, or of short pages."""
 import json
 import math
 import pathlib
@@ -36,9 +36,9 @@ def tensors(path):
 
 
 class Model:
-    def __init__(self, modc, work, name, settings):
-        self.work = work / "_".join([name, *settings]).replace("=", "")
-        self.command = [modc, "run", str(FOLDER / f"{name}.yaml"), "--weights", str(FOLDER / f"{name}.safetensors"), "--keep",
+    def __init__(self, modc, work, name, settings, spec=None):
+        self.work = work / "_".join([name, *([spec.stem] if spec else []), *settings]).replace("=", "")
+        self.command = [modc, "run", str(spec or FOLDER / f"{name}.yaml"), "--weights", str(FOLDER / f"{name}.safetensors"), "--keep",
                         str(self.work)] + [word for text in settings for word in ("--set", text)]
 
     def write(self, options, prompts):
@@ -150,6 +150,19 @@ def talk(model):
         model.fail(f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
 
 
+def narrow(model, modc, work, name, settings):
+    """Keys and values in int8, of a source too: other log-probabilities than in float32, but near."""
+    spec = work / f"{name}_int8.yaml"
+    spec.write_text(f"extends: {(FOLDER / name).resolve()}.yaml\ngeneration: {{cache: int8}}\n")
+    options = ["max_new_tokens=6", "ignore_eos=true", "logprobs=response"]
+    own = Model(modc, work, name, settings, spec)
+    (ids, whole, *_), (found, rounded, *_) = (m.write(options, ["40 20 55 92", "12 6 47"]) for m in (model, own))
+    same(own, "of narrow keys and values", found, ids)
+    away = max(abs(a - b) for x, y in zip(whole, rounded) for a, b in zip(x, y))
+    if not 1e-4 < away < 0.03:
+        own.fail(f"log-probabilities of narrow keys and values are {away} away")
+
+
 def main():
     modc, work, name, *rest = sys.argv[1:]
     model = Model(modc, pathlib.Path(work), name, rest[1::2])
@@ -159,6 +172,8 @@ def main():
     properties(model, lines[0])
     if name == "gpt2" and not rest:
         talk(model)
+    if name == "t5" and not rest:
+        narrow(model, modc, pathlib.Path(work), name, rest[1::2])
     print(f"{name}: {len(lines)} cases")
 
 

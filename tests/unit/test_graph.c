@@ -183,6 +183,9 @@ static const struct made KEPT = {
 static const struct made CACHED = {
     .spec = "modc: 1\nmodel: m\nhooks: none\nsizes: {rows: 4}\ninputs: {x: [rows, 2, 3], b: [2, 5]}\n"
             "generation: {context: 8}\nforward:\n  - return cached_attention(x, x, x, bias=b)\n"};
+static const struct made SCALED = {
+    .spec = "modc: 1\nmodel: m\nhooks: none\nsizes: {rows: 4}\ninputs: {x: [rows, 2, 3]}\n"
+            "generation: {context: 8, cache: int8}\nforward:\n  - return cached_attention(x, x, x)\n"};
 
 #define BLOCKS                                                                                               \
     "inputs: {x: [2, 4]}\nclasses:\n  Block:\n    modules: {fc: Linear(4, 4)}\n"                             \
@@ -556,7 +559,20 @@ BREAK(sequences_that_are_real)
 }
 BREAK(bias_of_one)
 {
-    twin(b, CACHED_BIAS)->ndim = 1;
+    twin(b, CACHED_PAGES + 1)->ndim = 1;
+}
+BREAK(no_scales)
+{
+    graph_inputs(b->graph, b->op, b->op->inputs, CACHED_PAGES + 1);
+    b->op->tail_first = CACHED_PAGES + 1;
+}
+BREAK(scales_of_lines)
+{
+    twin(b, CACHED_PAGES + 2)->dims[1] = dim_const(b->arena, 3);
+}
+BREAK(values_of_16_bits)
+{
+    twin(b, CACHED_VALUES)->dtype = DTYPE_FLOAT16;
 }
 BREAK(no_page)
 {
@@ -687,6 +703,9 @@ static const struct broken_case {
     {&CACHED, GRAPH_OP_CACHED_ATTENTION, sequences_that_are_real, "whose tokens its rows are", TYPES},
     {&CACHED, GRAPH_OP_CACHED_ATTENTION, bias_of_one, "its bias does not fit", TYPES},
     {&CACHED, GRAPH_OP_CACHED_ATTENTION, no_page, "its settings are wrong", TYPES},
+    {&SCALED, GRAPH_OP_CACHED_ATTENTION, no_scales, "it takes scales of what is kept in integers", TYPES},
+    {&SCALED, GRAPH_OP_CACHED_ATTENTION, scales_of_lines, "its scales do not fit", TYPES},
+    {&SCALED, GRAPH_OP_CACHED_ATTENTION, values_of_16_bits, "its queries, keys and values do not fit", TYPES},
     {&CALLS, GRAPH_OP_CALL, call_takes, "input 0 is not what its region takes", TYPES},
     {&CALLS, GRAPH_OP_CALL, call_gives, "output 0 is not what its region gives", TYPES},
     {&CALLS, GRAPH_OP_CALL, take_twice, "it has not what its region takes and gives", TYPES},

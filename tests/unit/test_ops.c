@@ -722,6 +722,38 @@ static void test_cached_attention(void **state)
     assert_string_equal(op_broken(&cx, op), "its queries, keys and values do not fit together");
 }
 
+/* Keys and values in integers, with a bias and without. */
+static void test_scaled_attention(void **state)
+{
+    struct op *op = sample_of(GRAPH_OP_CACHED_ATTENTION);
+    struct value *bias = cached_bias(op), *scales = COUNTED(DTYPE_FLOAT32, 0, 0.5, 8, 2);
+    const double bytes = op_bytes(op);
+
+    (void)state;
+    assert_true(bias && !cached_scales(op, CACHED_KEYS) && !cached_scales(op, CACHED_VALUES));
+    assert_true(op_rows[op->code]->carries(op, CACHED_PAGES + 1));
+    op = OP(GRAPH_OP_CACHED_ATTENTION, "cached_attention", op->inputs[CACHED_QUERIES],
+            COUNTED(DTYPE_INT8, 0, 1, 8, 2, 2), COUNTED(DTYPE_INT8, 0, 1, 8, 2, 5),
+            op->inputs[CACHED_SEQUENCE], op->inputs[CACHED_POSITION], op->inputs[CACHED_PAGES], scales,
+            COUNTED(DTYPE_FLOAT32, 0, 0.5, 8, 2), bias);
+    op->cached.page = 2;
+    assert_null(op_broken(&cx, op));
+    assert_null(infer(op));
+    CHECK_SHAPE(op, "(3, 4, 5)");
+    assert_ptr_equal(cached_scales(op, CACHED_KEYS), scales);
+    assert_ptr_equal(cached_scales(op, CACHED_VALUES), op->inputs[CACHED_PAGES + 2]);
+    assert_ptr_equal(cached_bias(op), bias);
+    assert_false(op_rows[op->code]->carries(op, CACHED_PAGES + 1));
+    assert_true(op_rows[op->code]->carries(op, CACHED_PAGES + 3));
+    assert_true(op_bytes(op) ==
+                bytes - 2 * 2 * (2 + 5) * 3 + 2 * 2 * 2 * 4); /* of 2 of 4 slots that a row sees */
+    op->tail_first = --op->input_count;
+    assert_null(op_broken(&cx, op));
+    assert_null(cached_bias(op));
+    op->inputs[CACHED_QUERIES] = COUNTED(DTYPE_FLOAT64, -1, 0.1, 3, 4, 2);
+    assert_string_equal(op_broken(&cx, op), "its queries, keys and values do not fit together");
+}
+
 static void test_rows(void **state)
 {
     struct value *x = F32(batch(), k(4)), *w = F32(k(4), k(2)), *more = F32(k(2));
@@ -1307,6 +1339,7 @@ int main(void)
         cmocka_unit_test_teardown(test_write, tear_down),
         cmocka_unit_test_teardown(test_write_rows, tear_down),
         cmocka_unit_test_teardown(test_cached_attention, tear_down),
+        cmocka_unit_test_teardown(test_scaled_attention, tear_down),
         cmocka_unit_test_teardown(test_rows, tear_down),
         cmocka_unit_test_teardown(test_rows_agree, tear_down),
         cmocka_unit_test_teardown(test_in_place, tear_down),

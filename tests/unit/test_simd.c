@@ -815,6 +815,45 @@ static void test_narrow_store(void **state)
     }
 }
 
+/* Integers of 8 bits: all of them, alone and in vectors; and what floats become, on both sides of where rounding turns. */
+static void test_int8(void **state)
+{
+    modc_int8 all[256 + MODC_LANES];
+    float lanes[MODC_LANES];
+
+    (void)state;
+    for (int i = 0; i < 256 + MODC_LANES; i++)
+        all[i] = (modc_int8)(i % 256 - 128);
+    for (int i = 0; i < 256; i++) {
+        const int n = i % MODC_LANES;
+
+        assert_true(modc_int8_to_f32(all[i]) == (float)all[i]);
+        modc_f32_store(lanes, modc_int8_load(all + i));
+        for (int l = 0; l < MODC_LANES; l++)
+            assert_true(lanes[l] == (float)all[i + l]);
+        modc_f32_store(lanes, modc_int8_load_part(all + i, n));
+        for (int l = 0; l < MODC_LANES; l++)
+            assert_true(lanes[l] == (l < n ? (float)all[i + l] : 0.0f));
+    }
+    for (int i = -127; i < 127; i++) {
+        const float half = (float)i + 0.5f;
+
+        assert_int_equal(modc_f32_to_int8((float)i), i);
+        assert_int_equal(modc_f32_to_int8(half), i % 2 == 0 ? i : i + 1);
+        assert_int_equal(modc_f32_to_int8(nextafterf(half, -INFINITY)), i);
+        assert_int_equal(modc_f32_to_int8(nextafterf(half, INFINITY)), i + 1);
+    }
+    for (int sign = -1; sign <= 1; sign += 2) {
+        static const float above[] = {127.0f, 127.4f, 127.5f, 128.0f, 1e6f, 3e9f, 3.4e38f, INFINITY};
+
+        for (size_t i = 0; i < sizeof above / sizeof *above; i++)
+            assert_int_equal(modc_f32_to_int8((float)sign * above[i]), sign * 127);
+        assert_int_equal(modc_f32_to_int8((float)sign * 0.0f), 0);
+        assert_int_equal(modc_f32_to_int8((float)sign * 1e-45f), 0);
+        assert_int_equal(modc_f32_to_int8((float)sign * NAN), 0);
+    }
+}
+
 /* Powers that no double is near to are 0 without libm: as it says. */
 static void test_powers(void **state)
 {
@@ -958,6 +997,7 @@ int main(void)
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_narrow_store),
+        cmocka_unit_test(test_int8),
         cmocka_unit_test(test_powers),
         cmocka_unit_test(test_transpose),
         cmocka_unit_test(test_pack),

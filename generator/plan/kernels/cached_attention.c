@@ -53,12 +53,22 @@ static const char *cached_attention_comment(struct cx *cx, const struct op *op)
                 shape_text(&cx->arena, k->ndim, k->dims));
     if (op->cached.softcap > 0)
         text_printf(&text, ";\n * s is then %.9g * tanh(s / %.9g)", op->cached.softcap, op->cached.softcap);
-    if (op->input_count > CACHED_BIAS)
+    if (cached_scales(op, CACHED_KEYS))
+        text_add(&text, ";\n * k and v are multiples of their scales");
+    if (cached_bias(op))
         text_add(&text, ";\n * bias is added, by how far back a key lies");
     text_add(&text, ";\n * over what is kept of each row's sequence, up to its position");
     if (op->cached.window)
         text_printf(&text, ", the last %lld", (long long)op->cached.window);
     return text.data;
+}
+
+/* Keys or values, which may be kept in another type than is computed with. */
+static void add_kept(struct draft *draft, const char *name, const struct value *kept)
+{
+    const struct element element = element_of(draft, kept->dtype);
+
+    add_parameter(draft, (struct element){element.stored, draft->kernel->computed}, false, name);
 }
 
 static void holes_cached_attention(struct draft *draft)
@@ -68,14 +78,19 @@ static void holes_cached_attention(struct draft *draft)
     const struct op *op = draft->op;
     const struct value *q = op->inputs[CACHED_QUERIES], *k = op->inputs[CACHED_KEYS],
                        *v = op->inputs[CACHED_VALUES], *pages = op->inputs[CACHED_PAGES];
-    const struct value *bias = op->input_count > CACHED_BIAS ? op->inputs[CACHED_BIAS] : NULL;
+    const struct value *bias = cached_bias(op), *scales = cached_scales(op, CACHED_KEYS);
 
     add_parameter(draft, element_of(draft, q->dtype), false, "q");
-    add_parameter(draft, element_of(draft, k->dtype), false, "k");
-    add_parameter(draft, element_of(draft, v->dtype), false, "v");
+    add_kept(draft, "k", k);
+    add_kept(draft, "v", v);
     for (int i = 0; i < COUNT(names); i++)
         add_parameter(draft, element_of(draft, DTYPE_INT64), false, names[i]);
     add_parameter(draft, element_of(draft, q->dtype), false, "bias");
+    if (scales) {
+        add_parameter(draft, element_of(draft, scales->dtype), false, "k_scale");
+        add_parameter(draft, element_of(draft, scales->dtype), false, "v_scale");
+    }
+    hole_int(draft, "T_scaled", scales != NULL);
     add_scratch(draft, "s");
     guard_reads(draft);
     hole_dim(draft, "T_m", q->dims[0]);
@@ -104,16 +119,18 @@ static void cached_attention_operands(struct making *making, struct kernel_call 
 {
     const struct op *op = making->step->op;
 
-    for (int i = 0; i < CACHED_BIAS; i++)
+    for (int i = 0; i <= CACHED_PAGES; i++)
         add_value(making, call, op->inputs[i]);
-    if (op->input_count > CACHED_BIAS)
-        add_value(making, call, op->inputs[CACHED_BIAS]);
+    if (cached_bias(op))
+        add_value(making, call, cached_bias(op));
     else
         add_null(making, call);
+    for (int of = CACHED_KEYS; of <= CACHED_VALUES && cached_scales(op, of); of++)
+        add_value(making, call, cached_scales(op, of));
 }
 
 const struct kernel_row cached_attention_kernels = {.stem = cached_attention_stem,
                                                     .make = make_template,
                                                     .holes = holes_cached_attention,
                                                     .operands = cached_attention_operands,
-                                                    .own_inputs = CACHED_BIAS + 1};
+                                                    .own_inputs = CACHED_MOST};

@@ -159,6 +159,29 @@ struct modc_stage {
     enum modc_prepend prepend;
 };
 
+/* note [clusters]
+ * SentencePiece's map of characters (the normalizer Precompiled). Where a cluster, as Unicode has them, is at most 5 bytes, what it
+ * begins with is looked for, and all of it becomes what is found; else, and in longer ones, each character is looked for. */
+enum modc_cluster_part { /* syllables of Hangul are known by their numbers, joiners by theirs */
+    MODC_CLUSTER_CONTROL,
+    MODC_CLUSTER_EXTEND,
+    MODC_CLUSTER_SPACING,
+    MODC_CLUSTER_PREPEND,
+    MODC_CLUSTER_PICTURE,
+    MODC_CLUSTER_LEAD,
+    MODC_CLUSTER_VOWEL,
+    MODC_CLUSTER_TRAIL,
+    MODC_CLUSTER_CONSONANT,
+    MODC_CLUSTER_LINKER,
+    MODC_CLUSTER_PARTS
+};
+struct modc_charsmap {
+    const uint32_t *trie; /* note [tries]: of what becomes others, with values in `texts`. NULL: nothing does */
+    const char *texts;    /* each with a 0 behind */
+    int units, text_bytes;
+    uint64_t kinds[MODC_CLUSTER_PARTS];
+};
+
 enum modc_step_kind {
     MODC_STEP_NFC,
     MODC_STEP_NFD,
@@ -170,12 +193,15 @@ enum modc_step_kind {
     MODC_STEP_REPLACE,       /* from -> to; in texts and in tokens that are decoded */
     MODC_STEP_PREPEND,       /* to */
     MODC_STEP_CLEAN,         /* control characters go, what is white becomes a space */
-    MODC_STEP_HAN            /* a space on both sides of each ideograph */
+    MODC_STEP_HAN,           /* a space on both sides of each ideograph */
+    MODC_STEP_CHARSMAP       /* clusters of characters, or characters, become texts */
 };
 struct modc_step {
     enum modc_step_kind kind;
     const char *from, *to;
     int from_bytes, to_bytes;
+    const struct modc_stage *pattern;      /* REPLACE: what matches it, instead of from */
+    const struct modc_charsmap *charsmap; /* CHARSMAP */
     unsigned flags;
     int growth; /* bytes that a byte becomes at most, beside to_bytes */
     uint64_t kinds,

@@ -3,6 +3,7 @@
 #define MODC_TOKENIZER_PARTS_H
 
 #include "modc_tokenizer.h"
+#include "modc_tokenizer_trie.h"
 
 #include <string.h>
 
@@ -131,6 +132,12 @@ static inline uint64_t modc_kind(const struct modc_tokenizer *t, uint32_t charac
 /* The next match of a stage's pattern at `from` or behind it: where it begins and ends. False: there is none. */
 bool modc_match(const struct modc_tokenizer *t, const struct modc_stage *stage, const unsigned char *s,
                 size_t bytes, size_t from, size_t *begin, size_t *end);
+
+/* ---- modc_tokenizer_clusters.c ----------------------------------------------------------------------------------- */
+
+/* Bytes of the cluster that a text begins with; it has at least one. */
+size_t modc_cluster(const struct modc_tokenizer *t, const struct modc_charsmap *map, const unsigned char *s,
+                    size_t bytes);
 
 /* ---- modc_tokenizer_text.c: normalisers ----------------------------------------------------------------------- */
 

@@ -219,36 +219,37 @@ static struct modc_span span_at(const struct modc_encoder *e, const struct modc_
     return modc_origin(e, view, at);
 }
 
-/* Letters as text. Each takes as many characters of the view as it did when it was made of them; one that is added comes from the
- * character in front. */
-static void add_letters(struct made *made, const struct modc_view *view, const struct letter *letters,
-                        size_t count)
+/* Letters that become text. Each takes as many characters of the view as it did when it was made of them; one that is added comes from
+ * the character in front. */
+struct writer {
+    struct made *made;
+    const struct modc_view *view;
+    struct modc_span span;
+    size_t at, bytes;
+};
+
+static void add_letter(struct writer *w, struct letter letter)
 {
-    struct modc_span span = {0, 0};
-    size_t at = 0, bytes = 0;
+    struct modc_encoder *const e = w->made->e;
 
-    for (size_t i = 0; i < count; i++) {
-        if (letters[i].added <= 0) {
-            if (at < view->bytes)
-                span = span_at(made->e, view, at, &bytes);
-            at += bytes;
-        }
-        if (letters[i].character >= RAW) {
-            const unsigned char byte = (unsigned char)(letters[i].character - RAW);
-
-            add_bytes(made, &byte, 1, span);
-        } else {
-            add_character(made, letters[i].character, span);
-        }
-        for (int32_t more = letters[i].added; more < 0 && at < view->bytes; more++) {
-            const struct modc_span unused = span_at(made->e, view, at, &bytes);
-
-            (void)unused;
-            at += bytes;
-        }
-        if (letters[i].added < 0 && at > 0)
-            span = modc_origin(made->e, view, at - 1);
+    if (letter.added <= 0) {
+        if (w->at < w->view->bytes)
+            w->span = span_at(e, w->view, w->at, &w->bytes);
+        w->at += w->bytes;
     }
+    if (letter.character >= RAW) {
+        const unsigned char byte = (unsigned char)(letter.character - RAW);
+
+        add_bytes(w->made, &byte, 1, w->span);
+    } else {
+        add_character(w->made, letter.character, w->span);
+    }
+    for (int32_t more = letter.added; more < 0 && w->at < w->view->bytes; more++) {
+        span_at(e, w->view, w->at, &w->bytes);
+        w->at += w->bytes;
+    }
+    if (letter.added < 0 && w->at > 0)
+        w->span = modc_origin(e, w->view, w->at - 1);
 }
 
 /* Nothing below U+0300 is decomposed by NFC, and nothing of ASCII by any form. */
@@ -265,6 +266,7 @@ static bool is_normal(const struct modc_view *view, enum modc_step_kind kind)
 static void normal_form(struct made *made, const struct modc_view *view, enum modc_step_kind kind)
 {
     struct modc_encoder *const e = made->e;
+    struct writer writer = {.made = made, .view = view};
     size_t count;
     struct letter *letters = letters_of(e, view, kind == MODC_STEP_NFKC || kind == MODC_STEP_NFKD, &count);
 
@@ -272,7 +274,148 @@ static void normal_form(struct made *made, const struct modc_view *view, enum mo
         return;
     if (kind == MODC_STEP_NFC || kind == MODC_STEP_NFKC)
         count = compose(e->t->unicode, letters, count);
-    add_letters(made, view, letters, count);
+    for (size_t i = 0; i < count; i++)
+        add_letter(&writer, letters[i]);
+}
+
+/* ---- maps of characters: note [clusters] in modc_tokenizer.h --------------------------------------------------------- */
+
+enum { CLUSTER = 5 }; /* bytes of a cluster that is looked for as a whole */
+
+/* What is made of a text by its map: the last letter waits, since what goes behind it counts as its own. */
+struct mapper {
+    const struct modc_charsmap *map;
+    struct writer writer;
+    struct letter last;
+    bool waits;
+};
+
+static void flush(struct mapper *m)
+{
+    if (m->waits)
+        add_letter(&m->writer, m->last);
+    m->waits = false;
+}
+
+static void put_letter(struct mapper *m, uint32_t character, int32_t added)
+{
+    flush(m);
+    m->last = (struct letter){character, added, 0};
+    m->waits = true;
+}
+
+/* What the shortest text of the map becomes that these bytes begin with; NULL: there is none. */
+static const char *in_map(const struct modc_charsmap *map, const unsigned char *s, size_t bytes)
+{
+    uint32_t unit = map->trie ? map->trie[0] : 0;
+
+    for (size_t i = 0; map->trie && i < bytes && modc_trie_step(map->trie, &unit, s[i]); i++)
+        if (unit & MODC_TRIE_ENDS)
+            return map->texts + modc_trie_value(map->trie, unit);
+    return NULL;
+}
+
+/* So many characters become a text, which may be empty. */
+static void put_text(struct mapper *m, int32_t count, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t left = strlen(text);
+
+    for (uint32_t character; left > 0; count--) {
+        const size_t bytes = (size_t)modc_character(s, left, &character);
+
+        put_letter(m, character, count <= 0);
+        s += bytes;
+        left -= bytes;
+    }
+    if (count > 0 && m->waits)
+        m->last.added -= count;
+}
+
+/* The bytes of a character as a map has it: U+FFFD for a byte that is no UTF-8. How many it has in the text. */
+static size_t key_of(const unsigned char *s, size_t bytes, uint32_t *character, unsigned char *key,
+                     size_t *key_bytes)
+{
+    const size_t own = (size_t)modc_utf8(s, bytes, character);
+
+    *key_bytes = (size_t)modc_put_utf8(key, own > 0 ? *character : MODC_NO_CHARACTER);
+    if (own == 0)
+        *character = (uint32_t)RAW + s[0];
+    return own > 0 ? own : 1;
+}
+
+/* A cluster as a whole; false where it is too long for that, or not in the map. */
+static bool put_whole(struct mapper *m, const unsigned char *s, size_t bytes)
+{
+    unsigned char key[CLUSTER + 4];
+    size_t count = 0, own;
+    int32_t characters = 0;
+    uint32_t character;
+    const char *text;
+
+    for (size_t at = 0; at < bytes; characters++) {
+        at += key_of(s + at, bytes - at, &character, key + count, &own);
+        count += own;
+        if (count > CLUSTER)
+            return false;
+    }
+    text = in_map(m->map, key, count);
+    if (text)
+        put_text(m, characters, text);
+    return text != NULL;
+}
+
+static void put_cluster(struct mapper *m, const unsigned char *s, size_t bytes)
+{
+    unsigned char key[4];
+    size_t key_bytes;
+    uint32_t character;
+
+    if (put_whole(m, s, bytes))
+        return;
+    for (size_t at = 0; at < bytes;) {
+        at += key_of(s + at, bytes - at, &character, key, &key_bytes);
+
+        const char *text = in_map(m->map, key, key_bytes);
+
+        if (text)
+            put_text(m, 1, text);
+        else
+            put_letter(m, character, 0);
+    }
+}
+
+/* Whether a byte is a cluster of its own that stays, where the next one is none of a longer character. */
+static bool stays(const struct modc_charsmap *map, unsigned char byte)
+{
+    return byte < 0x80 && byte != '\r' && !in_map(map, &byte, 1);
+}
+
+static void map_characters(struct made *made, const struct modc_view *view, const struct modc_step *step)
+{
+    struct mapper m = {.map = step->charsmap, .writer = {.made = made, .view = view}};
+
+    for (size_t at = 0, bytes; at < view->bytes && made->e->status == MODC_OK; at += bytes) {
+        const unsigned char *s = view->text + at;
+
+        if (stays(m.map, s[0]) && (at + 1 == view->bytes || s[1] < 0x80)) {
+            put_letter(&m, s[0], 0);
+            bytes = 1;
+        } else {
+            bytes = modc_cluster(made->e->t, m.map, s, view->bytes - at);
+            put_cluster(&m, s, bytes);
+        }
+    }
+    flush(&m);
+}
+
+/* Whether nothing of a text is in a map. */
+static bool stays_all(const struct modc_view *view, const struct modc_charsmap *map)
+{
+    for (size_t i = 0; i < view->bytes; i++)
+        if (!stays(map, view->text[i]))
+            return false;
+    return true;
 }
 
 /* ---- characters one by one ------------------------------------------------------------------------------------ */
@@ -324,27 +467,40 @@ static void each_character(struct made *made, const struct modc_view *view, cons
     }
 }
 
-static void replace(struct made *made, const struct modc_view *view, const struct modc_step *step)
+/* The next match of a step at `from` or behind it. */
+static bool find(const struct modc_encoder *e, const struct modc_view *view, const struct modc_step *step,
+                 size_t from, size_t *begin, size_t *end)
 {
-    const size_t from = (size_t)step->from_bytes;
+    const unsigned char *s = view->text;
+    const size_t length = (size_t)step->from_bytes;
 
-    for (size_t at = 0; at < view->bytes && made->e->status == MODC_OK;) {
-        if (at + from <= view->bytes && memcmp(view->text + at, step->from, from) == 0) {
-            add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, at + from - 1));
-            at += from;
-        } else {
-            add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
-            at++;
-        }
+    if (step->pattern)
+        return modc_match(e->t, step->pattern, s, view->bytes, from, begin, end);
+    for (; from + length <= view->bytes; from = *begin + 1) {
+        const unsigned char *found = memchr(s + from, (unsigned char)step->from[0], view->bytes - from);
+
+        if (!found || view->bytes - (size_t)(found - s) < length)
+            return false;
+        *begin = (size_t)(found - s);
+        *end = *begin + length;
+        if (memcmp(found, step->from, length) == 0)
+            return true;
     }
+    return false;
 }
 
-static bool has(const struct modc_view *view, const struct modc_step *step)
+static void replace(struct made *made, const struct modc_view *view, const struct modc_step *step)
 {
-    for (size_t at = 0; at + (size_t)step->from_bytes <= view->bytes; at++)
-        if (memcmp(view->text + at, step->from, (size_t)step->from_bytes) == 0)
-            return true;
-    return false;
+    size_t at = 0, begin, end;
+
+    while (find(made->e, view, step, at, &begin, &end) && made->e->status == MODC_OK) {
+        for (; at < begin; at++)
+            add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
+        add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, end - 1));
+        at = end;
+    }
+    for (; at < view->bytes; at++)
+        add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
 }
 
 static bool is_white(const struct modc_encoder *e, const unsigned char *s, size_t bytes, uint64_t kinds)
@@ -376,8 +532,10 @@ static void strip(const struct modc_encoder *e, struct modc_view *view, const st
 
 /* ---- steps -------------------------------------------------------------------------------------------------------- */
 
-static bool changes(const struct modc_view *view, const struct modc_step *step)
+static bool changes(const struct modc_encoder *e, const struct modc_view *view, const struct modc_step *step)
 {
+    size_t begin, end;
+
     switch (step->kind) {
     case MODC_STEP_NFC:
     case MODC_STEP_NFD:
@@ -385,7 +543,9 @@ static bool changes(const struct modc_view *view, const struct modc_step *step)
     case MODC_STEP_NFKD:
         return !is_normal(view, step->kind);
     case MODC_STEP_REPLACE:
-        return has(view, step);
+        return find(e, view, step, 0, &begin, &end);
+    case MODC_STEP_CHARSMAP:
+        return !stays_all(view, step->charsmap);
     default:
         return view->bytes > 0;
     }
@@ -402,6 +562,9 @@ static void make(struct made *made, const struct modc_view *view, const struct m
         break;
     case MODC_STEP_REPLACE:
         replace(made, view, step);
+        break;
+    case MODC_STEP_CHARSMAP:
+        map_characters(made, view, step);
         break;
     case MODC_STEP_PREPEND:
         add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, 0));
@@ -426,7 +589,7 @@ bool modc_normalise(struct modc_encoder *e, struct modc_view *view)
             strip(e, view, step);
             continue;
         }
-        if (!changes(view, step))
+        if (!changes(e, view, step))
             continue;
         made.room = view->bytes * (size_t)step->growth + (size_t)step->to_bytes;
         made.spans = modc_take(e, made.room * sizeof *made.spans);

@@ -214,6 +214,33 @@ static void print_unicode(struct printer *p)
     text_add(p->out, "};\n\n");
 }
 
+/* Maps of characters, each under the number of its step. */
+static void print_charsmaps(struct printer *p)
+{
+    static const char *const parts[MODC_CLUSTER_PARTS] = {"CONTROL", "EXTEND", "SPACING", "PREPEND",   "PICTURE",
+                                                          "LEAD",    "VOWEL",  "TRAIL",   "CONSONANT", "LINKER"};
+
+    for (int i = 0; i < p->t->step_count; i++) {
+        const struct modc_charsmap *map = p->t->steps[i].charsmap;
+
+        if (!map)
+            continue;
+        print_array(p, describe(p, "charsmap_trie_%d", i), UINT32, map->trie, map->units,
+                    "What SentencePiece makes of characters: those that become others.");
+        print_array(p, describe(p, "charsmap_texts_%d", i), UINT8, map->texts, map->text_bytes,
+                    "What they become, each with a 0 behind.");
+        text_printf(p->out,
+                    "static const struct modc_charsmap charsmap_%d = {\n    .trie = %s,\n"
+                    "    .texts = (const char *)charsmap_texts_%d,\n    .units = %d,\n    .text_bytes = %d,\n"
+                    "    .kinds = {\n",
+                    i, map->trie ? describe(p, "charsmap_trie_%d", i) : "NULL", i, map->units, map->text_bytes);
+        for (int k = 0; k < MODC_CLUSTER_PARTS; k++)
+            text_printf(p->out, "        [MODC_CLUSTER_%s] = 0x%llxu,\n", parts[k],
+                        (unsigned long long)map->kinds[k]);
+        text_add(p->out, "    },\n};\n\n");
+    }
+}
+
 static void print_kinds(struct printer *p)
 {
     enum { PAGE = 128, PAGES = 0x110000 / PAGE };
@@ -254,43 +281,6 @@ static void print_text(struct printer *p, const char *name, const char *bytes, i
     text_printf(p->out, ",\n    .%s_bytes = %d,\n", name, count);
 }
 
-static void print_step(struct printer *p, const struct modc_step *step)
-{
-    static const char *const kinds[] = {
-        [MODC_STEP_NFC] = "NFC",
-        [MODC_STEP_NFD] = "NFD",
-        [MODC_STEP_NFKC] = "NFKC",
-        [MODC_STEP_NFKD] = "NFKD",
-        [MODC_STEP_STRIP] = "STRIP",
-        [MODC_STEP_LOWERCASE] = "LOWERCASE",
-        [MODC_STEP_REPLACE] = "REPLACE",
-        [MODC_STEP_CLEAN] = "CLEAN",
-        [MODC_STEP_STRIP_ACCENTS] = "STRIP_ACCENTS",
-        [MODC_STEP_PREPEND] = "PREPEND",
-        [MODC_STEP_HAN] = "HAN",
-    };
-    struct text *out = p->out;
-
-    text_printf(out, "{.kind = MODC_STEP_%s,\n         .growth = %d,\n", kinds[step->kind], step->growth);
-    if (step->from) {
-        text_add(out, "         .from = ");
-        print_literal(out, step->from, step->from_bytes);
-        text_printf(out, ",\n         .from_bytes = %d,\n", step->from_bytes);
-    }
-    if (step->to) {
-        text_add(out, "         .to = ");
-        print_literal(out, step->to, step->to_bytes);
-        text_printf(out, ",\n         .to_bytes = %d,\n", step->to_bytes);
-    }
-    if (step->flags)
-        text_printf(out, "         .flags = %u,\n", step->flags);
-    if (step->kinds)
-        text_printf(out, "         .kinds = 0x%llxu,\n", (unsigned long long)step->kinds);
-    if (step->more_kinds)
-        text_printf(out, "         .more_kinds = 0x%llxu,\n", (unsigned long long)step->more_kinds);
-    text_add(out, "        }");
-}
-
 static void print_nodes(struct printer *p, const struct modc_stage *stage)
 {
     static const char *const ops[] = {
@@ -315,6 +305,56 @@ static void print_nodes(struct printer *p, const struct modc_stage *stage)
         text_printf(out, "             0x%llxu,\n", (unsigned long long)stage->firsts[i]);
     text_printf(out, "         },\n         .alternative_count = %d,\n         .node_count = %d,\n",
                 stage->alternative_count, stage->node_count);
+}
+
+/* A pattern that a step replaces by. */
+static void print_pattern(struct printer *p, const struct modc_stage *pattern)
+{
+    text_add(p->out, "         .pattern = &(const struct modc_stage){\n");
+    print_nodes(p, pattern);
+    text_add(p->out, "         },\n");
+}
+
+static void print_step(struct printer *p, const struct modc_step *step)
+{
+    static const char *const kinds[] = {
+        [MODC_STEP_NFC] = "NFC",
+        [MODC_STEP_NFD] = "NFD",
+        [MODC_STEP_NFKC] = "NFKC",
+        [MODC_STEP_NFKD] = "NFKD",
+        [MODC_STEP_STRIP] = "STRIP",
+        [MODC_STEP_LOWERCASE] = "LOWERCASE",
+        [MODC_STEP_REPLACE] = "REPLACE",
+        [MODC_STEP_CLEAN] = "CLEAN",
+        [MODC_STEP_STRIP_ACCENTS] = "STRIP_ACCENTS",
+        [MODC_STEP_PREPEND] = "PREPEND",
+        [MODC_STEP_HAN] = "HAN",
+        [MODC_STEP_CHARSMAP] = "CHARSMAP",
+    };
+    struct text *out = p->out;
+
+    text_printf(out, "{.kind = MODC_STEP_%s,\n         .growth = %d,\n", kinds[step->kind], step->growth);
+    if (step->from) {
+        text_add(out, "         .from = ");
+        print_literal(out, step->from, step->from_bytes);
+        text_printf(out, ",\n         .from_bytes = %d,\n", step->from_bytes);
+    }
+    if (step->to) {
+        text_add(out, "         .to = ");
+        print_literal(out, step->to, step->to_bytes);
+        text_printf(out, ",\n         .to_bytes = %d,\n", step->to_bytes);
+    }
+    if (step->pattern)
+        print_pattern(p, step->pattern);
+    if (step->charsmap)
+        text_printf(out, "         .charsmap = &charsmap_%d,\n", (int)(step - p->t->steps));
+    if (step->flags)
+        text_printf(out, "         .flags = %u,\n", step->flags);
+    if (step->kinds)
+        text_printf(out, "         .kinds = 0x%llxu,\n", (unsigned long long)step->kinds);
+    if (step->more_kinds)
+        text_printf(out, "         .more_kinds = 0x%llxu,\n", (unsigned long long)step->more_kinds);
+    text_add(out, "        }");
 }
 
 static void print_stage(struct printer *p, const struct modc_stage *stage)
@@ -496,6 +536,7 @@ static void print_tables(struct printer *p)
     print_added(p, "added_normal", &p->t->added_normal,
                 "Those that are looked for behind normalisers, sorted");
     print_unicode(p);
+    print_charsmaps(p);
     print_kinds(p);
 }
 

@@ -207,6 +207,9 @@ bool tokenizer_kinds(struct tokenizer_reader *r, const struct json *root)
     for (int i = 0; i < r->t->stage_count; i++)
         if (r->t->stages[i].nodes)
             regex_finish(r, &r->t->stages[i]);
+    for (int i = 0; i < r->t->step_count; i++)
+        if (r->t->steps[i].pattern)
+            regex_finish(r, (struct modc_stage *)r->t->steps[i].pattern);
     return true;
 }
 
@@ -379,6 +382,12 @@ int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
     bytes += t->kinds ? tokenizer->kind_pages * (int64_t)PAGE + 2 * PAGES : 0;
     for (int i = 0; i < t->stage_count; i++)
         bytes += t->stages[i].node_count * (int64_t)sizeof *t->stages[i].nodes;
+    for (int i = 0; i < t->step_count; i++) {
+        const struct modc_step *step = &t->steps[i];
+
+        bytes += step->pattern ? step->pattern->node_count * (int64_t)sizeof *step->pattern->nodes : 0;
+        bytes += step->charsmap ? 4 * (int64_t)step->charsmap->units + step->charsmap->text_bytes : 0;
+    }
     if (t->order)
         bytes += 6 * (int64_t)t->order->count + tokenizer->order_bytes;
     if (t->unicode)

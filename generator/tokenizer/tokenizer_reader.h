@@ -8,6 +8,7 @@
 #include "tokenizer/unicode.h"
 
 struct modc_stage; /* modc_tokenizer.h */
+struct modc_charsmap;
 
 /* A set of characters of a pattern, whose mask of kinds is written when all sets are known (note [kinds] in modc_tokenizer.h). */
 struct kind_set {
@@ -73,6 +74,10 @@ void regex_of_sets(struct tokenizer_reader *r, const struct characters *const *s
 
 /* tokenizer_text.c: normalisers, and steps of decoders */
 bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const char *path);
+
+/* tokenizer_charsmap.c: the map of a Precompiled, and how many bytes a byte becomes at most */
+bool charsmap_read(struct tokenizer_reader *r, const struct json *json, const char *path,
+                   const struct modc_charsmap **charsmap, int *growth);
 
 /* tokenizer_split.c */
 bool pre_tokenizer_read(struct tokenizer_reader *r, const struct json *json, const char *path);

@@ -86,43 +86,49 @@ static bool read_strip(struct tokenizer_reader *r, const struct json *json, cons
     return true;
 }
 
-/* The text of a pattern that is none: {"String": "x"}, or a regular expression of plain characters. */
-static const struct json *plain_pattern(struct tokenizer_reader *r, const struct json *json, const char *path)
-{
-    const struct json *pattern = json_member(json, "pattern"), *text = NULL;
-    const char *own = tokenizer_path(r, path, "pattern", -1);
-
-    if (!pattern) {
-        tokenizer_refuse(r, json, path, "it has no pattern");
-        return NULL;
-    }
-    text = json_member(pattern, "String");
-    if (!text || text->kind != JSON_STRING || text->bytes == 0) {
-        tokenizer_refuse(r, pattern, own,
-                         "only {\"String\": ...}, a text, is replaced by this version of modc");
-        return NULL;
-    }
-    return text;
-}
-
 static bool read_replace(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
-    const struct json *content = NULL, *from;
+    const struct json *content = NULL, *pattern = json_member(json, "pattern");
+    const struct json *from = json_member(pattern, "String"), *regex = json_member(pattern, "Regex");
     struct modc_step step = {.kind = MODC_STEP_REPLACE};
 
     if (!tokenizer_keys(r, json, path, "type pattern content") ||
         !tokenizer_text(r, json, path, "content", &content))
         return false;
-    from = plain_pattern(r, json, path);
-    if (!from)
-        return false;
-    step.from = from->text;
-    step.from_bytes = (int)from->bytes;
     step.to = content ? content->text : "";
     step.to_bytes = content ? (int)content->bytes : 0;
-    step.growth = step.to_bytes > step.from_bytes ? (step.to_bytes + step.from_bytes - 1) / step.from_bytes
-                                                  : 1;
+    step.growth = step.to_bytes > 1 ? step.to_bytes : 1;
+    path = tokenizer_path(r, path, "pattern", -1);
+    if (regex && regex->kind == JSON_STRING) {
+        struct modc_stage *stage = ARENA_NEW(&r->cx->arena, struct modc_stage);
+
+        step.pattern = stage;
+        if (!regex_read(r, regex, tokenizer_path(r, path, "Regex", -1), regex->text, regex->bytes, stage))
+            return false;
+    } else if (from && from->kind == JSON_STRING && from->bytes > 0) {
+        step.from = from->text;
+        step.from_bytes = (int)from->bytes;
+        step.growth = (step.to_bytes + step.from_bytes - 1) / step.from_bytes;
+        step.growth = step.growth > 1 ? step.growth : 1;
+    } else {
+        return tokenizer_refuse(r, pattern ? pattern : json, path,
+                                "expected {\"String\": ...} or {\"Regex\": ...}");
+    }
     return add_step(r, json, path, step);
+}
+
+static bool read_precompiled(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *map = NULL;
+    struct modc_step step = {.kind = MODC_STEP_CHARSMAP};
+    const char *own = tokenizer_path(r, path, "precompiled_charsmap", -1);
+
+    if (!tokenizer_keys(r, json, path, "type precompiled_charsmap") ||
+        !tokenizer_text(r, json, path, "precompiled_charsmap", &map))
+        return false;
+    if (!map)
+        return tokenizer_refuse(r, json, own, "it is missing");
+    return charsmap_read(r, map, own, &step.charsmap, &step.growth) && add_step(r, json, path, step);
 }
 
 static bool read_prepend(struct tokenizer_reader *r, const struct json *json, const char *path)
@@ -190,7 +196,8 @@ bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const 
         const char *type;
         bool (*read)(struct tokenizer_reader *r, const struct json *json, const char *path);
     } rows[] = {{"Lowercase", read_lowercase}, {"Strip", read_strip},         {"Replace", read_replace},
-                {"Prepend", read_prepend},     {"BertNormalizer", read_bert}, {"Sequence", read_sequence}};
+                {"Prepend", read_prepend},     {"BertNormalizer", read_bert}, {"Precompiled", read_precompiled},
+                {"Sequence", read_sequence}};
     const char *type = tokenizer_type(r, json, path);
 
     if (!type)

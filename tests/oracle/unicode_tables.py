@@ -14,6 +14,9 @@ import unicodedata
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from charsmap import charsmap  # noqa: E402
+
 OUT = pathlib.Path("generator/tokenizer")
 CATEGORIES = ("Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn").split()
 CHARACTERS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -81,6 +84,53 @@ def classes(nfd, marks):
         assert len(same) == 1, (hex(c), same)
         out[c] = same[0]
     return out
+
+
+def kept(text, probes, characters=CHARACTERS):
+    """The characters c with which what text(c, probe) ends with stays as it is: of Precompiled, whose map has the probe alone. It does
+    not where a cluster of at most 5 bytes begins with the probe, all of which becomes something else. The second probe is for where c is
+    the first one."""
+    normalise = [normalizers.Precompiled(charsmap({probe: "X"})).normalize_str for probe in probes]
+    out = set()
+    for c in characters:
+        text_of_c = text(chr(c), probes[c == ord(probes[0])])
+        if normalise[c == ord(probes[0])](text_of_c).endswith(text_of_c[-1]):
+            out.add(c)
+    return out
+
+
+def clusters():
+    """Where clusters of characters go on."""
+    joiner, consonants, pictures = "\u200d", "\u0915\u0916", "\xa9\xae"
+
+    def mark(c):
+        return "\u0302" if c == "\u0301" else "\u0301"
+    behind = set(CHARACTERS) - kept(lambda c, p: p + c, "ae")
+    control = set(CHARACTERS) - kept(lambda c, p: c + p + mark(c), "\u0300\u0303")
+    prepend = kept(lambda c, p: c + p + mark(c), "ae")
+    extend = behind & kept(lambda c, p: p + c + joiner + p + mark(c), pictures)
+    assert behind & kept(lambda c, p: p + c + p + mark(c), pictures) == {ord(joiner)}
+    leads_or_vowels = kept(lambda c, p: c + p + mark(c), "\u1161\u1162") - prepend
+    before_trails = kept(lambda c, p: c + p + mark(c), "\u11a8\u11a9") - prepend
+    behind_syllables = {c for c in leads_or_vowels | before_trails
+                        if len(normalizers.Precompiled(charsmap({"\u0600": "X"})).normalize_str("\u0600\uac00" + chr(c))) == 3}
+    syllables = {c for c in HANGUL if (c - HANGUL[0]) % 28 == 0}
+    assert (leads_or_vowels & before_trails) - behind_syllables == syllables
+    assert before_trails - leads_or_vowels - behind_syllables == set(HANGUL) - syllables
+    linker = kept(lambda c, p: p + c + p + mark(c), consonants) - prepend
+    assert kept(lambda c, p: "\u0917\u094d" + c + p + mark(c), consonants) - prepend == (extend | {ord(joiner)}) - {0x200c}
+    return {
+        "break_control": ("what clusters end before and behind", control),
+        "break_extend": ("what clusters go on with", extend),
+        "break_spacing": ("what they go on with, but not between pictures", behind - extend - {ord(joiner)}),
+        "break_prepend": ("what goes on with anything", prepend),
+        "break_picture": ("pictures, which a joiner joins", kept(lambda c, p: c + joiner + p + mark(c), pictures)),
+        "break_lead": ("of Hangul: leading consonants", leads_or_vowels - before_trails),
+        "break_vowel": ("vowels", leads_or_vowels & before_trails & behind_syllables),
+        "break_trail": ("trailing consonants", (before_trails - leads_or_vowels) & behind_syllables),
+        "break_consonant": ("of Indic scripts: consonants", kept(lambda c, p: c + "\u094d" + p + mark(c), consonants) - prepend),
+        "break_linker": ("what links these", linker),
+    }
 
 
 def ranges(characters):
@@ -163,6 +213,7 @@ def collect():
     sets["control"] = ("what BERT takes for control", {c for c, made in clean.items() if not made})
     sets["cleaned"] = ("what BERT makes a space", {c for c, made in clean.items() if made == " "} | {32})
     assert all(made in ("", " ") for made in clean.values())
+    sets.update(clusters())
     print(len(sets["word"][1] ^ numbered), "characters of \\w are not L, M, N, Pc", file=sys.stderr)
     for name, (what, characters) in sets.items():
         writer.array("uint32_t", f"{name}_ranges", ranges(characters), f"{what}: from, to before")

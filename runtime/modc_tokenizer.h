@@ -61,6 +61,7 @@ struct modc_decoder {
     int held, stripped; /* bytes that are held; of what is left out in front, how much was */
     bool begun;         /* a token came */
     unsigned char hold[8];
+    int64_t waiting; /* a token of which a part is not out, or -1 */
 };
 
 void modc_decoder_init(struct modc_decoder *decoder, const struct modc_tokenizer *t, unsigned flags);
@@ -176,7 +177,7 @@ enum modc_cluster_part { /* syllables of Hangul are known by their numbers, join
     MODC_CLUSTER_PARTS
 };
 struct modc_charsmap {
-    const uint32_t *trie; /* note [tries]: of what becomes others, with values in `texts`. NULL: nothing does */
+    const uint32_t *trie; /* note [double arrays]: of what becomes others, with values in `texts`. NULL: nothing does */
     const char *texts;    /* each with a 0 behind */
     int units, text_bytes;
     uint64_t kinds[MODC_CLUSTER_PARTS];
@@ -234,6 +235,9 @@ enum modc_token_model { MODC_BPE, MODC_WORDPIECE, MODC_UNIGRAM, MODC_WORDLEVEL }
  *     lefts: one merge for each token at most, by ranks, or (NULL) by id
  *     split_starts: several, each with its rank
  *     neither: every way to split a token is one, by the token's id, then by the parts' ids */
+/* note [affixes]
+ * In BPE with a prefix of what goes on and a suffix of what ends a piece, tokens are written with them: a piece is taken with its suffix
+ * behind its last character, and what does not begin the piece is looked up behind the prefix, which no token has twice. */
 /* note [joints]
  * Some tokenizers have a whole text as one piece. It is cut where no merge can reach: between two characters that stand beside each
  * other in no token. A bit for a hash of both says that they may: 2^16 of them, MODC_JOINT. */
@@ -270,14 +274,18 @@ struct modc_tokenizer {
     bool leaves_out;         /* what is in no vocabulary and has no unknown token */
     int32_t unknown;         /* -1: none */
     const int32_t *byte_ids; /* 256: of bytes; NULL: none. -1: not in the vocabulary */
-    const uint8_t *joints;   /* note [joints]; NULL: pieces are not cut */
+    const uint8_t *joints;   /* note [affixes]
+ * In BPE with a prefix of what goes on and a suffix of what ends a piece, tokens are written with them: a piece is taken with its suffix
+ * behind its last character, and what does not begin the piece is looked up behind the prefix, which no token has twice. */
+/* note [joints]; NULL: pieces are not cut */
     const uint16_t *lefts;
     const uint32_t *ranks;
     const uint32_t *split_starts; /* vocabulary + 1 */
     const uint16_t *split_lefts;
     const uint32_t *split_ranks;
-    const char *prefix; /* WordPiece: of what goes on */
-    int prefix_bytes, most_characters;
+    const char *prefix; /* WordPiece, BPE: of what goes on in a piece */
+    const char *suffix; /* BPE: of what ends one; NULL: nothing has one. note [affixes] */
+    int prefix_bytes, suffix_bytes, most_characters;
     const double *scores; /* Unigram */
     double unknown_score;
 
@@ -311,6 +319,8 @@ struct modc_tokenizer {
     const char *decode_prefix; /* WordPiece: what has none begins with a space */
     int decode_prefix_bytes;
     bool decode_cleanup;
+    const char *decode_suffix; /* BPE: is a space, but in the last token */
+    int decode_suffix_bytes;
     const char *decode_join;              /* between tokens */
     int decode_token_bytes;               /* that one becomes at most */
     const struct modc_token_order *order; /* NULL: the model has no grammars */

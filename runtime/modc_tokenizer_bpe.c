@@ -8,20 +8,40 @@ enum {
 };
 #define NO_RANK UINT32_MAX
 
-/* A piece, and its symbols from left to right; symbol i has the bytes from at[i] on. */
+/* A piece, and its symbols from left to right; symbol i has the bytes from at[i] on. note [affixes] */
 struct piece {
     const struct modc_tokenizer *t;
     const unsigned char *s;
     size_t bytes;
+    size_t suffix; /* of them, those of a suffix */
+    bool goes_on;  /* what it began with was left out */
 };
+
+/* The token of the bytes from..until of a piece, or -1. */
+static int32_t token_of(const struct piece *p, uint32_t from, uint32_t until)
+{
+    const struct modc_tokenizer *t = p->t;
+    uint32_t hash = MODC_HASH_START;
+
+    if (!t->prefix || (from == 0 && !p->goes_on))
+        return modc_find(t, p->s + from, until - from);
+    if (until - from + (uint32_t)t->prefix_bytes > (uint32_t)t->longest)
+        return -1;
+    for (int i = 0; i < t->prefix_bytes; i++)
+        hash = modc_hash_add(hash, (unsigned char)t->prefix[i]);
+    for (uint32_t i = from; i < until; i++)
+        hash = modc_hash_add(hash, p->s[i]);
+    return modc_find_behind(t, hash, (size_t)t->prefix_bytes, p->s + from, until - from);
+}
 
 /* ---- merges: note [merges] -------------------------------------------------------------------------------------- */
 
-/* What the `both` bytes at s become, of which the first `left` are the left part; -1: nothing. */
-static int32_t merge_of(const struct modc_tokenizer *t, const unsigned char *s, uint32_t left, uint32_t both,
-                        uint32_t *rank)
+/* What the bytes from..until become, of which those from `middle` on are the right part; -1: nothing. */
+static int32_t merge_of(const struct piece *p, uint32_t from, uint32_t middle, uint32_t until, uint32_t *rank)
 {
-    const int32_t id = modc_find(t, s, both);
+    const struct modc_tokenizer *t = p->t;
+    const int32_t id = token_of(p, from, until);
+    const uint32_t left = middle - from + (from > 0 || p->goes_on ? (uint32_t)t->prefix_bytes : 0);
 
     if (id < 0)
         return -1;
@@ -60,21 +80,31 @@ static uint32_t put_foreign(const struct modc_tokenizer *t, const unsigned char 
     return count + 1;
 }
 
+/* How many bytes the symbol has that a piece begins with at a byte, and its token, or -1. */
+static uint32_t first_symbol(const struct piece *p, uint32_t from, int32_t *id)
+{
+    uint32_t character, bytes = 1;
+
+    if (!p->t->byte_level)
+        bytes = (uint32_t)modc_character(p->s + from, p->bytes - p->suffix - from, &character);
+    if (from + bytes + p->suffix == p->bytes)
+        bytes += (uint32_t)p->suffix;
+    if (p->t->byte_level && !p->t->suffix && !p->t->prefix)
+        *id = p->t->byte_ids[p->s[from]];
+    else
+        *id = token_of(p, from, from + bytes);
+    return bytes;
+}
+
 /* The symbols that a piece begins with; at[count] is where it ends. */
 static uint32_t begin_symbols(const struct piece *p, uint32_t *at, int32_t *id)
 {
-    uint32_t count = 0, character;
+    uint32_t count = 0;
 
     for (uint32_t from = 0, bytes; from < p->bytes; from += bytes) {
         int32_t own;
 
-        bytes = 1;
-        if (p->t->byte_level) {
-            own = p->t->byte_ids[p->s[from]];
-        } else {
-            bytes = (uint32_t)modc_character(p->s + from, p->bytes - from, &character);
-            own = modc_find(p->t, p->s + from, bytes);
-        }
+        bytes = first_symbol(p, from, &own);
         if (own >= 0) {
             at[count] = from;
             id[count++] = own;
@@ -89,22 +119,39 @@ static uint32_t begin_symbols(const struct piece *p, uint32_t *at, int32_t *id)
 /* The same text without what is in no vocabulary and has no token that says so. */
 static bool leave_out(struct modc_encoder *e, struct piece *p)
 {
-    const struct modc_tokenizer *t = p->t;
+    const struct piece whole = *p;
     unsigned char *kept = modc_take(e, p->bytes);
-    size_t count = 0;
-    uint32_t character;
+    int32_t id;
 
     if (!kept)
         return false;
-    for (size_t from = 0, bytes; from < p->bytes; from += bytes) {
-        bytes = t->byte_level ? 1 : (size_t)modc_character(p->s + from, p->bytes - from, &character);
-        if ((t->byte_level ? t->byte_ids[p->s[from]] : modc_find(t, p->s + from, bytes)) < 0)
-            continue;
-        memcpy(kept + count, p->s + from, bytes);
-        count += bytes;
+    p->bytes = 0;
+    for (uint32_t from = 0, bytes; from < whole.bytes; from += bytes) {
+        bytes = first_symbol(&whole, from, &id);
+        if (id >= 0) {
+            memcpy(kept + p->bytes, whole.s + from, bytes);
+            p->bytes += bytes;
+        } else if (from + bytes == whole.bytes) {
+            p->suffix = 0; /* with what had it */
+        }
+        p->goes_on |= id < 0 && from == 0;
     }
     p->s = kept;
-    p->bytes = count;
+    return true;
+}
+
+/* The same with its suffix behind it. */
+static bool add_suffix(struct modc_encoder *e, struct piece *p)
+{
+    unsigned char *own = modc_take(e, p->bytes + (size_t)p->t->suffix_bytes);
+
+    if (!own)
+        return false;
+    memcpy(own, p->s, p->bytes);
+    memcpy(own + p->bytes, p->t->suffix, (size_t)p->t->suffix_bytes);
+    p->suffix = (size_t)p->t->suffix_bytes;
+    p->bytes += p->suffix;
+    p->s = own;
     return true;
 }
 
@@ -121,8 +168,7 @@ static void rank_small(const struct piece *p, struct small *m, uint32_t i)
     m->rank[i] = NO_RANK;
     if (i + 1 >= m->count || ((m->id[i] | m->id[i + 1]) & FOREIGN))
         return;
-    m->made[i] = merge_of(p->t, p->s + m->at[i], m->at[i + 1] - m->at[i], m->at[i + 2] - m->at[i],
-                          &m->rank[i]);
+    m->made[i] = merge_of(p, m->at[i], m->at[i + 1], m->at[i + 2], &m->rank[i]);
     if (m->made[i] < 0)
         m->rank[i] = NO_RANK;
 }
@@ -234,8 +280,7 @@ static void look_up(const struct piece *p, struct large *m, uint32_t i)
 
     m->made[i] = -1;
     if (next < m->count && !((m->id[i] | m->id[next]) & FOREIGN))
-        m->made[i] = merge_of(p->t, p->s + m->at[i], m->at[next] - m->at[i], m->at[m->next[next]] - m->at[i],
-                              &m->rank[i]);
+        m->made[i] = merge_of(p, m->at[i], m->at[next], m->at[m->next[next]], &m->rank[i]);
 }
 
 /* The same after one of both has changed; it is in no heap. */
@@ -331,7 +376,8 @@ static void put_token(struct modc_encoder *e, const struct modc_view *view, size
 {
     const unsigned char *const whole = view->text + from;
 
-    if (p->s != whole) {
+    end = end > p->bytes - p->suffix ? (uint32_t)(p->bytes - p->suffix) : end;
+    if (p->t->leaves_out) {
         const size_t first = place(way, p, whole, until - from, start);
         size_t last = place(way, p, whole, until - from, end);
 
@@ -345,13 +391,17 @@ static void put_token(struct modc_encoder *e, const struct modc_view *view, size
 static void merge(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until)
 {
     const struct modc_tokenizer *t = e->t;
-    struct piece p = {t, view->text + from, until - from};
+    struct piece p = {.t = t, .s = view->text + from, .bytes = until - from};
     struct way way = {0, 0, 0, 0};
     unsigned char *const free = e->free;
-    const int32_t whole = modc_find(t, p.s, p.bytes);
+    int32_t whole;
 
+    if (t->suffix && !add_suffix(e, &p))
+        return;
+    whole = modc_find(t, p.s, p.bytes);
     if (whole >= 0 && (t->flags[whole] & MODC_TOKEN_WHOLE)) {
         modc_put_token(e, view, whole, from, until);
+        e->free = free;
         return;
     }
     if (t->leaves_out && !leave_out(e, &p))

@@ -152,6 +152,43 @@ static void add_word(struct modc_decoder *d, struct sink *sink, const char *text
     add(sink, text, bytes);
 }
 
+/* BPE with a suffix at the end of words: it is a space, but in the last token. What a token has from its first suffix on waits for the
+ * next one. */
+static size_t find_suffix(const struct modc_tokenizer *t, const char *text, size_t bytes)
+{
+    const size_t suffix = (size_t)t->decode_suffix_bytes;
+    size_t at = 0;
+
+    while (at + suffix <= bytes && memcmp(text + at, t->decode_suffix, suffix) != 0)
+        at++;
+    return at + suffix <= bytes ? at : bytes;
+}
+
+static void add_waiting(struct modc_decoder *d, struct sink *sink, const char *end)
+{
+    size_t bytes;
+    const char *text = d->waiting >= 0 ? modc_token_text(d->t, d->waiting, &bytes) : NULL;
+
+    d->waiting = -1;
+    if (!text)
+        return;
+    for (size_t at = find_suffix(d->t, text, bytes); at < bytes; at = find_suffix(d->t, text, bytes)) {
+        text += at + (size_t)d->t->decode_suffix_bytes;
+        bytes -= at + (size_t)d->t->decode_suffix_bytes;
+        add(sink, end, strlen(end));
+        add(sink, text, find_suffix(d->t, text, bytes));
+    }
+}
+
+static void add_suffixed(struct modc_decoder *d, struct sink *sink, int64_t id, const char *text, size_t bytes)
+{
+    const size_t first = find_suffix(d->t, text, bytes);
+
+    add_waiting(d, sink, " ");
+    add(sink, text, first);
+    d->waiting = first < bytes ? id : -1;
+}
+
 /* Whether an id is text, and then its bytes. */
 static bool is_text(const struct modc_decoder *d, int64_t id, const char **text, size_t *bytes)
 {
@@ -197,6 +234,8 @@ static void push(struct modc_decoder *d, struct sink *sink, int64_t id, bool bro
             add_marked(d, sink, text, bytes);
         else if (t->decode_prefix)
             add_word(d, sink, text, bytes);
+        else if (t->decode_suffix)
+            add_suffixed(d, sink, id, text, bytes);
         else {
             if (d->begun && t->decode_join)
                 add(sink, t->decode_join, strlen(t->decode_join));
@@ -213,6 +252,7 @@ void modc_decoder_init(struct modc_decoder *decoder, const struct modc_tokenizer
     memset(decoder, 0, sizeof *decoder);
     decoder->t = t;
     decoder->flags = flags;
+    decoder->waiting = -1;
 }
 
 /* Takes what a copy of a decoder became, where its text had room. */
@@ -242,6 +282,7 @@ enum modc_status modc_decoder_end(struct modc_decoder *decoder, char *out, size_
     struct sink sink = {out, room, 0};
 
     give_up(&after, &sink, !decoder->t->decode_bytes);
+    add_waiting(&after, &sink, "");
     after.begun = false;
     after.stripped = 0;
     return settle(decoder, &after, &sink, bytes);
@@ -295,6 +336,7 @@ enum modc_status modc_decode(const struct modc_tokenizer *t, const int64_t *ids,
             until = i + 1;
     }
     give_up(&d, &sink, !t->decode_bytes);
+    add_waiting(&d, &sink, "");
     *bytes = sink.count;
     if (sink.count < room)
         out[sink.count] = '\0';

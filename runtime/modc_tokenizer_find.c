@@ -30,6 +30,22 @@ int32_t modc_find(const struct modc_tokenizer *t, const unsigned char *s, size_t
     return modc_find_hashed(t, hash, s, bytes);
 }
 
+int32_t modc_find_behind(const struct modc_tokenizer *t, uint32_t hash, size_t prefix,
+                           const unsigned char *s, size_t bytes)
+{
+    const uint32_t bucket = MODC_HASH_BUCKET(hash, t->bucket_count);
+
+    for (uint32_t i = t->buckets[bucket]; i < t->buckets[bucket + 1]; i++) {
+        const uint32_t id = t->bucket_ids[i], start = t->starts[id];
+
+        if (t->bucket_prints[i] == MODC_HASH_PRINT(hash) && t->starts[id + 1] - start == prefix + bytes &&
+            memcmp(t->bytes + start, t->prefix, prefix) == 0 &&
+            memcmp(t->bytes + start + prefix, s, bytes) == 0)
+            return (int32_t)id;
+    }
+    return -1;
+}
+
 /* ---- added tokens -------------------------------------------------------------------------------------------- */
 
 /* The first of first..until whose byte at `depth` is not below `byte`; those that end before stand in front. */

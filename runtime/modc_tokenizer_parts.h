@@ -119,6 +119,10 @@ static inline uint32_t modc_hash_add(uint32_t hash, unsigned char byte)
 int32_t modc_find_hashed(const struct modc_tokenizer *t, uint32_t hash, const unsigned char *s, size_t bytes);
 int32_t modc_find(const struct modc_tokenizer *t, const unsigned char *s, size_t bytes);
 
+/* The same that is the prefix of what goes on, as far as it has `prefix` bytes, then `bytes` bytes at s. */
+int32_t modc_find_behind(const struct modc_tokenizer *t, uint32_t hash, size_t prefix, const unsigned char *s,
+                         size_t bytes);
+
 /* An added token that begins there, the longest one; or NULL. */
 const struct modc_added *modc_find_added(const struct modc_tokenizer *t, const struct modc_added_set *set,
                                          const unsigned char *s, size_t bytes);

@@ -1,11 +1,11 @@
-/* modc_tokenizer_trie.h - texts by their bytes: note [tries]. The generator lays tries out, the tokenizer walks over them. */
+/* modc_tokenizer_trie.h - texts by their bytes: note [double arrays]. The generator lays tries out, the tokenizer walks over them. */
 #ifndef MODC_TOKENIZER_TRIE_H
 #define MODC_TOKENIZER_TRIE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* note [tries]
+/* note [double arrays]
  * A trie is an array of units of 32 bits. Unit 0 is the root. What byte b leads to from a unit is the unit at its base + b, if that has
  * b as its label; no two units have one base. A unit that ends a text says so: its value stands in the unit at base - 1, or, where no
  * byte leads on, in the place of the base. Bits of a unit: 0 to 7 the label, 8 MODC_TRIE_ENDS, 9 MODC_TRIE_LAST (the value is here),

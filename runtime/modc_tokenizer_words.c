@@ -4,23 +4,6 @@
 
 /* ---- WordPiece, WordLevel -------------------------------------------------------------------------------------- */
 
-/* A token that is the prefix of what goes on, then `bytes` bytes at s. */
-static int32_t find_behind(const struct modc_tokenizer *t, uint32_t hash, size_t prefix,
-                           const unsigned char *s, size_t bytes)
-{
-    const uint32_t bucket = MODC_HASH_BUCKET(hash, t->bucket_count);
-
-    for (uint32_t i = t->buckets[bucket]; i < t->buckets[bucket + 1]; i++) {
-        const uint32_t id = t->bucket_ids[i], start = t->starts[id];
-
-        if (t->bucket_prints[i] == MODC_HASH_PRINT(hash) && t->starts[id + 1] - start == prefix + bytes &&
-            memcmp(t->bytes + start, t->prefix, prefix) == 0 &&
-            memcmp(t->bytes + start + prefix, s, bytes) == 0)
-            return (int32_t)id;
-    }
-    return -1;
-}
-
 /* The longest token that the text begins with, and how many of its bytes that is. */
 static int32_t longest(const struct modc_tokenizer *t, const unsigned char *s, size_t bytes, bool goes_on,
                        size_t *taken)
@@ -35,7 +18,7 @@ static int32_t longest(const struct modc_tokenizer *t, const unsigned char *s, s
         for (size_t end = at + (size_t)modc_character(s + at, bytes - at, &character); at < end; at++)
             hash = modc_hash_add(hash, s[at]);
 
-        const int32_t id = find_behind(t, hash, prefix, s, at);
+        const int32_t id = modc_find_behind(t, hash, prefix, s, at);
 
         if (id >= 0) {
             found = id;

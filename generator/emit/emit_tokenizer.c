@@ -422,6 +422,7 @@ static void print_model_members(struct printer *p)
             out,
             "    .split_starts = merge_starts,\n    .split_lefts = merge_lefts,\n    .split_ranks = merge_ranks,\n");
     print_text(p, "prefix", t->prefix, t->prefix_bytes);
+    print_text(p, "suffix", t->suffix, t->suffix_bytes);
     print_whole(p, "most_characters", t->most_characters);
     if (t->scores) {
         text_add(out, "    .scores = scores,\n    .unknown_score = ");
@@ -487,6 +488,7 @@ static void print_decoding_members(struct printer *p)
     print_flag(p, "decode_mark_first", t->decode_mark_first);
     print_text(p, "decode_prefix", t->decode_prefix, t->decode_prefix_bytes);
     print_flag(p, "decode_cleanup", t->decode_cleanup);
+    print_text(p, "decode_suffix", t->decode_suffix, t->decode_suffix_bytes);
     if (t->decode_join)
         text_add(p->out, "    .decode_join = \" \",\n");
     if (t->order)

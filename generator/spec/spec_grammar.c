@@ -231,6 +231,11 @@ void spec_make_grammars(struct cx *cx, struct spec *spec)
                    "grammars need the texts of tokens: 'tokenizer' says which they are");
         return;
     }
+    if (spec->tokens && spec->tokens->table->decode_suffix) {
+        diag_error(cx, generation->grammars[0].loc,
+                   "grammars need tokens that are the same text wherever they stand, which the decoder BPEDecoder has not");
+        return;
+    }
     if (spec->tokens)
         spec->tokens = tokenizer_sorted(cx, spec->tokens);
     for (int i = 0; i < generation->grammar_count; i++) {

@@ -254,10 +254,10 @@ static void count_workspace(struct tokenizer_reader *r)
         made.rest += text.rest * SPAN + 32;
     }
     if (t->model == MODC_BPE || t->model == MODC_UNIGRAM) {
-        const int own = t->model == MODC_BPE ? SYMBOL : ENDING;
+        const int own = t->model == MODC_BPE ? SYMBOL + (t->suffix_bytes > 0) : ENDING;
 
         made.rate += text.rate * own;
-        made.rest += text.rest * own + 64;
+        made.rest += (text.rest + t->suffix_bytes) * own + 64;
     }
     made.rate = made.rate < 1 ? 1 : made.rate;
     t->workspace_rate = (int)(made.rate < MOST ? made.rate : MOST);

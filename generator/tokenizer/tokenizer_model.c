@@ -138,16 +138,25 @@ static size_t length_of(const struct modc_tokenizer *t, int32_t id)
     return t->starts[id + 1] - t->starts[id];
 }
 
-/* What two tokens make, whose bytes stand one behind the other. */
+/* What two tokens make, whose bytes stand one behind the other; those of the right one without the prefix of what goes on. */
 static int32_t made_of(struct tokenizer_reader *r, const struct merge *merge)
 {
     const struct modc_tokenizer *t = r->t;
-    const size_t left = length_of(t, merge->left), right = length_of(t, merge->right);
+    const size_t prefix = (size_t)t->prefix_bytes, left = length_of(t, merge->left);
+    const size_t right = length_of(t, merge->right) - prefix;
     unsigned char *both = arena_alloc(&r->cx->arena, left + right + 1);
 
     memcpy(both, t->bytes + t->starts[merge->left], left);
-    memcpy(both + left, t->bytes + t->starts[merge->right], right);
+    memcpy(both + left, t->bytes + t->starts[merge->right] + prefix, right);
     return modc_find(t, both, left + right);
+}
+
+/* Whether a token has the prefix of what goes on in a piece, where there is one. */
+static bool goes_on(const struct modc_tokenizer *t, int32_t id)
+{
+    const size_t prefix = (size_t)t->prefix_bytes;
+
+    return length_of(t, id) >= prefix && (prefix == 0 || memcmp(t->bytes + t->starts[id], t->prefix, prefix) == 0);
 }
 
 static int compare_merges(const void *left, const void *right)
@@ -259,6 +268,9 @@ static bool read_merges(struct tokenizer_reader *r, const struct json *model)
 
         if (!read_parts(r, &list->items[i], path, merge))
             return false;
+        if (!goes_on(r->t, merge->right))
+            return tokenizer_refuse(r, &list->items[i], path, "'%s' does not begin with the prefix '%s'",
+                                    r->vocabulary[merge->right], r->t->prefix);
         merge->rank = (uint32_t)i;
         merge->bytes = (uint32_t)length_of(r->t, merge->left);
         merge->made = made_of(r, merge);
@@ -275,7 +287,7 @@ static bool read_merges(struct tokenizer_reader *r, const struct json *model)
         single = single && merges[i].made != merges[i - 1].made;
     if (single)
         put_single(r, merges, count);
-    else if (!are_all(r, merges, count))
+    else if (r->t->prefix || !are_all(r, merges, count))
         put_splits(r, merges, count);
     return true;
 }
@@ -315,10 +327,12 @@ static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
     for (int i = 0; i < t->vocabulary; i++) {
         int64_t ids[2];
         struct modc_tokens tokens = {.ids = ids, .room = 2};
-        const struct modc_view view = {t->bytes + t->starts[i], length_of(t, i), 0, 0, NULL};
+        const size_t bytes = length_of(t, i), suffix = (size_t)t->suffix_bytes;
+        const struct modc_view view = {t->bytes + t->starts[i], bytes - (bytes > suffix ? suffix : 0), 0, 0, NULL};
         struct modc_encoder e = {.t = t, .text = view.text, .bytes = view.bytes, .tokens = &tokens};
 
-        if (view.bytes == 0 || modc_find(t, view.text, view.bytes) != i)
+        if (bytes <= suffix || modc_find(t, view.text, bytes) != i ||
+            (suffix > 0 && memcmp(view.text + view.bytes, t->suffix, suffix) != 0))
             continue;
         e.free = workspace;
         e.end = workspace + room;
@@ -333,11 +347,46 @@ static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
 
 /* ---- models ------------------------------------------------------------------------------------------------- */
 
+/* What tokens are written with: note [affixes] in modc_tokenizer.h. An empty one is none. */
+static bool read_affix(struct tokenizer_reader *r, const struct json *model, const char *key, const char **affix,
+                       int *count)
+{
+    const struct json *text = NULL;
+    unsigned char *bytes;
+    size_t own;
+
+    if (!tokenizer_text(r, model, "model", key, &text) || !text || text->bytes == 0)
+        return !text || text->bytes == 0;
+    bytes = (unsigned char *)arena_copy(&r->cx->arena, text->text, text->bytes);
+    own = text->bytes;
+    if (r->byte_level && !vocabulary_bytes(text->text, text->bytes, bytes, &own))
+        return tokenizer_refuse(r, text, tokenizer_path(r, "model", key, -1),
+                                "it has characters that stand for no byte");
+    *affix = (const char *)bytes;
+    *count = (int)own;
+    return true;
+}
+
+static bool read_affixes(struct tokenizer_reader *r, const struct json *model, bool fallback, bool ignore)
+{
+    struct modc_tokenizer *t = r->t;
+
+    if (!read_affix(r, model, "continuing_subword_prefix", &t->prefix, &t->prefix_bytes) ||
+        !read_affix(r, model, "end_of_word_suffix", &t->suffix, &t->suffix_bytes))
+        return false;
+    if (!t->prefix && !t->suffix)
+        return true;
+    if (fallback)
+        return tokenizer_refuse(r, json_member(model, "byte_fallback"), "model.byte_fallback",
+                                "this version of modc knows it of tokens without prefix and suffix");
+    return !ignore || tokenizer_refuse(r, json_member(model, "ignore_merges"), "model.ignore_merges",
+                                       "this version of modc knows it of tokens without prefix and suffix");
+}
+
 static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const struct json *model)
 {
-    static const char *const marks[] = {"continuing_subword_prefix", "end_of_word_suffix"};
-    const struct json *dropout = json_member(model, "dropout"), *mark = NULL;
-    bool fallback = false, ignore = false;
+    const struct json *dropout = json_member(model, "dropout");
+    bool fallback = false, ignore = false, bare;
 
     if (!tokenizer_keys(
             r, model, "model",
@@ -345,15 +394,9 @@ static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const 
             "ignore_merges vocab merges") ||
         !tokenizer_bool(r, model, "model", "fuse_unk", &r->t->fuse_unknown) ||
         !tokenizer_bool(r, model, "model", "byte_fallback", &fallback) ||
-        !tokenizer_bool(r, model, "model", "ignore_merges", &ignore))
+        !tokenizer_bool(r, model, "model", "ignore_merges", &ignore) ||
+        !read_affixes(r, model, fallback, ignore))
         return false;
-    for (int i = 0; i < COUNT(marks); i++) {
-        if (!tokenizer_text(r, model, "model", marks[i], &mark))
-            return false;
-        if (mark && mark->bytes > 0)
-            return tokenizer_refuse(r, mark, tokenizer_path(r, "model", marks[i], -1),
-                                    "this version of modc knows BPE without it");
-    }
     if (dropout && (dropout->kind != JSON_NUMBER || dropout->number != 0))
         return tokenizer_refuse(r, dropout, "model.dropout", "tokens that are drawn are for training");
     if (!read_vocabulary(r, root, model) || !vocabulary_read_added(r, root))
@@ -362,10 +405,11 @@ static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const 
     vocabulary_finish(r);
     if (!read_unknown(r, model) || !read_bytes(r, model, fallback) || !read_merges(r, model))
         return false;
+    bare = !r->t->prefix && !r->t->suffix;
     for (int i = 0; r->byte_level && i < 256; i++)
-        r->t->leaves_out |= r->t->byte_ids[i] < 0 && r->t->unknown < 0;
+        r->t->leaves_out |= (r->t->byte_ids[i] < 0 || !bare) && r->t->unknown < 0;
     r->t->leaves_out |= !r->byte_level && r->t->unknown < 0 && !r->t->byte_ids;
-    if (!r->byte_level && !r->t->leaves_out && !ignore) /* else a piece may be a token that no merge makes */
+    if (!r->byte_level && !r->t->leaves_out && !ignore && bare) /* else a piece may be a token that no merge makes */
         mark_joints(r);
     mark_whole(r, ignore);
     return true;

@@ -248,6 +248,19 @@ static bool read_decode_wordpiece(struct tokenizer_reader *r, const struct json 
     return true;
 }
 
+static bool read_decode_bpe(struct tokenizer_reader *r, const struct json *json, const char *path)
+{
+    const struct json *suffix = NULL;
+
+    if (!tokenizer_keys(r, json, path, "type suffix") || !tokenizer_text(r, json, path, "suffix", &suffix))
+        return false;
+    if (suffix && suffix->bytes == 0)
+        return tokenizer_refuse(r, suffix, tokenizer_path(r, path, "suffix", -1), "it is empty");
+    r->t->decode_suffix = suffix ? suffix->text : "</w>";
+    r->t->decode_suffix_bytes = suffix ? (int)suffix->bytes : 4;
+    return true;
+}
+
 static bool read_one(struct tokenizer_reader *r, const struct json *json, const char *path,
                      enum order *order);
 
@@ -284,6 +297,7 @@ static bool read_one(struct tokenizer_reader *r, const struct json *json, const 
                 {"Strip", STRIPPED, read_decode_strip},
                 {"ByteLevel", ALONE, read_byte_decoder},
                 {"Metaspace", ALONE, read_decode_metaspace},
+                {"BPEDecoder", ALONE, read_decode_bpe},
                 {"WordPiece", ALONE, read_decode_wordpiece}};
     const char *type = tokenizer_type(r, json, path);
 
@@ -325,6 +339,7 @@ bool decoder_read(struct tokenizer_reader *r, const struct json *json, const cha
     for (int i = 0; i < t->added_normal.count; i++)
         if ((int64_t)t->added_normal.list[i].length > longest)
             longest = t->added_normal.list[i].length;
+    longest *= t->decode_suffix ? 2 : 1; /* with what waited of the one before */
     longest = (longest + 1) * (t->decode_replace.to_bytes > 3 ? t->decode_replace.to_bytes : 3) + 16;
     t->decode_token_bytes = (int)longest;
     return true;

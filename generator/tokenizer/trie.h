@@ -1,4 +1,4 @@
-/* trie.h - lays texts out as a trie of the runtime: note [tries] in modc_tokenizer_trie.h. */
+/* trie.h - lays texts out as a trie of the runtime: note [double arrays] in modc_tokenizer_trie.h. */
 #ifndef MODC_TRIE_H
 #define MODC_TRIE_H
 

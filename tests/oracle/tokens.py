@@ -7,9 +7,12 @@ A tokenizer is tests/tokens/NAME.json, one kind of those that models have; NAME.
 without what stands around a text, offsets in bytes, what is decoded with and without special tokens. tests/support/tokens.py holds
 `modc tokenize` against it. What is there is trained again only where the file is missing, so that pages may change."""
 import glob
+import io
 import json
 import pathlib
 import sys
+import tempfile
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -169,6 +172,37 @@ def unigram():
     return tokenizer, trainer, finish
 
 
+def sentencepiece_map():
+    """A map of characters as SentencePiece's trainer writes it: of its rules nmt_nfkc those of some characters, so that it is small."""
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+    folded = {c: unicodedata.normalize("NFKC", chr(c)) for c in [*range(0xa8, 0xbf), 0x2026, 0x2460, 0x2461, 0x338f, 0xfb01, 0xfb02, 0xfdfa, *range(0xff01, 0xff20)]}
+    rules = {(c,): made for c, made in folded.items() if made != chr(c)}
+    rules |= {tuple(map(ord, letter + mark)): unicodedata.normalize("NFC", letter + mark) for letter in "aeiou" for mark in "\u0300\u0301\u0308"}
+    rules |= {(c,): "" for c in (*range(1, 9), 0x7f, 0xad)}
+    rules |= {(c,): " " for c in (9, 10, 13, 0xa0, 0x200b, 0x2028, 0x3000, 0xfeff, 0xfffd)}
+    rules[0xff76, 0xff9e] = "\u30ac"
+    lines, model = (" ".join(f"{c:X}" for c in key) + "\t" + " ".join(f"{ord(c):X}" for c in made) + "\n" for key, made in rules.items()), io.BytesIO()
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        file.writelines(lines)
+        file.flush()
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(["abc"]), model_writer=model, vocab_size=99, hard_vocab_limit=False, minloglevel=2,
+                                                 normalization_rule_tsv=file.name)
+    return sentencepiece_model_pb2.ModelProto.FromString(model.getvalue()).normalizer_spec.precompiled_charsmap
+
+
+def t5():
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(sentencepiece_map()), normalizers.Strip(left=False),
+                                                 normalizers.Replace(Regex(" {2,}"), "▁")])
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=300, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False)
+
+    def finish(done):
+        done.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return tokenizer, trainer, finish
+
+
 def words():
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.Lowercase()])
@@ -185,7 +219,32 @@ def spaces():
     return tokenizer, trainers.BpeTrainer(vocab_size=300, special_tokens=[AddedToken("[X]", normalized=True)], show_progress=False), None
 
 
-KINDS = {kind.__name__: kind for kind in (gpt2, roberta, llama3, qwen2, o200k, narrow, llama2, gemma, mistral, bert, cased, unigram, words, spaces)}
+def clip():
+    """CLIP: words end with a suffix, behind which bytes are decoded as they are."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"), "removed", invert=True),
+        pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=600, special_tokens=["<|startoftext|>", "<|endoftext|>"], end_of_word_suffix="</w>", show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+
+    def finish(done):
+        done.post_processor = processors.RobertaProcessing(("<|endoftext|>", 1), ("<|startoftext|>", 0), trim_offsets=False, add_prefix_space=False)
+    return tokenizer, trainer, finish
+
+
+def gpt1():
+    """The first GPT: BPE with a suffix behind BERT's normalizer; here with a prefix, too."""
+    affixes = {"continuing_subword_prefix": "##", "end_of_word_suffix": "</w>"}
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, **affixes))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.BPEDecoder("</w>")
+    return tokenizer, trainers.BpeTrainer(vocab_size=400, special_tokens=["<unk>"], show_progress=False, **affixes), None
+
+
+KINDS = {kind.__name__: kind for kind in (gpt2, roberta, llama3, qwen2, o200k, narrow, llama2, gemma, mistral, bert, cased, unigram, t5, words, spaces, clip, gpt1)}
 
 
 def pages():

@@ -47,8 +47,8 @@ def build(modc, path, folder):
     subprocess.run([modc, "generate", folder / "m.yaml", "-o", folder], check=True)
     flags = shlex.split(os.environ.get("CFLAGS", "-O1"))
     subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=c99", "-D_POSIX_C_SOURCE=200809L", *flags, "-Wall", "-Wextra", "-Wpedantic",
-                    "-Wshadow", "-Wconversion", "-Werror", f"-I{folder}", "-Iruntime", FOLDER / "driver.c", *folder.glob("*.c"),
-                    *pathlib.Path("runtime").glob("modc_*.c"), "-o", folder / "driver", "-lm", "-lpthread"], check=True)
+                    "-Wshadow", "-Wconversion", "-Werror", f"-I{folder}", "-Iruntime", FOLDER / "driver.c", folder / "m_tokenizer.c",
+                    *pathlib.Path("runtime").glob("modc_tokenizer*.c"), "-o", folder / "driver"], check=True)
 
 
 def drive(folder, path, texts, streams):

@@ -34,6 +34,8 @@ struct modc_span modc_origin(const struct modc_encoder *e, const struct modc_vie
 {
     if (view->spans)
         return view->spans[at];
+    if (view->made)
+        return (struct modc_span){0, 0};
     return character_at(e, at < view->front ? view->base : view->base + at - view->front);
 }
 
@@ -203,7 +205,8 @@ static void put_space(struct modc_encoder *e, const struct modc_view *view, size
                       int index)
 {
     unsigned char *const free = e->free;
-    struct modc_view own = {.bytes = until - from + 1, .base = view->base + from - view->front, .front = 1};
+    struct modc_view own = {
+        .bytes = until - from + 1, .base = view->base + from - view->front, .front = 1, .made = view->made};
     unsigned char *text = modc_take(e, own.bytes);
 
     if (view->front > from) { /* the view itself has something in front */
@@ -229,44 +232,68 @@ static void put_space(struct modc_encoder *e, const struct modc_view *view, size
     e->free = free;
 }
 
-/* The same with a mark for each space, and perhaps one in front. */
+/* Whether a mark stands in front of a piece. */
+static bool has_front(const struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until,
+                      const struct modc_stage *stage)
+{
+    const size_t mark = (size_t)stage->mark_bytes;
+
+    if (view->text[from] == ' ' ||
+        (until - from >= mark && memcmp(view->text + from, stage->mark, mark) == 0))
+        return false;
+    return stage->prepend == MODC_PREPEND_ALWAYS ||
+           (stage->prepend == MODC_PREPEND_FIRST && modc_origin(e, view, from).start == 0);
+}
+
+/* What the bytes of a text come from that has marks for the spaces of the bytes from..until, and perhaps one in front. */
+static void mark_origins(const struct modc_encoder *e, const struct modc_view *view, size_t from,
+                         size_t until, size_t mark, bool front, struct modc_span *spans)
+{
+    for (size_t i = from; i < until; i++) {
+        const struct modc_span span = modc_origin(e, view, i);
+        size_t count = view->text[i] == ' ' ? mark : 1;
+
+        for (count += front && i == from ? mark : 0; count > 0; count--)
+            *spans++ = span;
+    }
+}
+
+/* The bytes from..until with a mark for each space, and perhaps one in front. */
 static void put_marks(struct modc_encoder *e, const struct modc_view *view, size_t from, size_t until,
                       int index)
 {
     const struct modc_stage *stage = &e->t->stages[index];
     const size_t mark = (size_t)stage->mark_bytes;
-    unsigned char *const free = e->free, *text;
-    struct modc_span *spans;
-    struct modc_view own = {.bytes = until - from};
-    bool front = stage->prepend == MODC_PREPEND_ALWAYS ||
-                 (stage->prepend == MODC_PREPEND_FIRST && modc_origin(e, view, from).start == 0);
+    const unsigned char *const end = view->text + until;
+    const bool front = has_front(e, view, from, until, stage);
+    unsigned char *const free = e->free, *text, *to;
+    struct modc_view own = {.bytes = until - from + (front ? mark : 0), .made = true};
 
-    if (view->text[from] == ' ' ||
-        (until - from >= mark && memcmp(view->text + from, stage->mark, mark) == 0))
-        front = false;
-    for (size_t i = from; i < until; i++)
-        own.bytes += view->text[i] == ' ' ? mark - 1 : 0;
-    own.bytes += front ? mark : 0;
-    text = modc_take(e, own.bytes);
-    spans = modc_take(e, own.bytes * sizeof *spans);
-    if (text && spans) {
-        size_t count = 0;
+    for (const unsigned char *s = view->text + from; (s = memchr(s, ' ', (size_t)(end - s))); s++)
+        own.bytes += mark - 1;
+    own.text = to = text = modc_take(e, own.bytes);
+    if (text && e->origins) {
+        struct modc_span *spans = modc_take(e, own.bytes * sizeof *spans);
 
-        for (size_t i = from; i < until; i++) {
-            const struct modc_span span = modc_origin(e, view, i);
-            const bool marked = view->text[i] == ' ';
-
-            for (size_t k = 0; (marked || (front && i == from)) && k < mark; k++) {
-                text[count] = (unsigned char)stage->mark[k];
-                spans[count++] = span;
-            }
-            if (!marked) {
-                text[count] = view->text[i];
-                spans[count++] = span;
-            }
-        }
-        own.text = text;
+        if (spans)
+            mark_origins(e, view, from, until, mark, front, spans);
         own.spans = spans;
+    }
+    if (e->status == MODC_OK) {
+        if (front)
+            memcpy(to, stage->mark, mark);
+        to += front ? mark : 0;
+        for (const unsigned char *s = view->text + from; s < end;) {
+            const unsigned char *space = memchr(s, ' ', (size_t)(end - s));
+            const size_t count = (size_t)((space ? space : end) - s);
+
+            memcpy(to, s, count);
+            to += count;
+            if (space)
+                memcpy(to, stage->mark, mark);
+            to += space ? mark : 0;
+            s += count + (space != NULL);
+        }
         cut(e, &own, 0, own.bytes, index + 1);
     }
     e->free = free;
@@ -311,7 +338,8 @@ static bool is_kind_before(const struct modc_encoder *e, const unsigned char *s,
 
 struct modc_view modc_part(const struct modc_view *view, size_t from, size_t until)
 {
-    struct modc_view own = {view->text + from, until - from, view->base + from, 0, NULL};
+    struct modc_view own = {
+        .text = view->text + from, .bytes = until - from, .base = view->base + from, .made = view->made};
 
     if (view->spans)
         own.spans = view->spans + from;
@@ -376,6 +404,20 @@ static void normal(struct modc_encoder *e, struct modc_view view)
 
 /* ---- the whole ------------------------------------------------------------------------------------------------ */
 
+/* Whether it counts what texts that are made come from: for spans, and for a mark that only the text's first piece has, where that is not
+ * cut out of the caller's text. */
+static bool needs_origins(const struct modc_tokenizer *t, const struct modc_tokens *tokens)
+{
+    bool made = t->step_count > 0;
+
+    for (int i = 0; i < t->stage_count; i++) {
+        if (t->stages[i].kind == MODC_STAGE_METASPACE && t->stages[i].prepend == MODC_PREPEND_FIRST && made)
+            return true;
+        made |= t->stages[i].kind != MODC_STAGE_SPLIT;
+    }
+    return tokens->spans != NULL;
+}
+
 size_t modc_encode_bytes(const struct modc_tokenizer *t, size_t bytes)
 {
     const size_t rate = (size_t)t->workspace_rate, rest = (size_t)t->workspace_rest;
@@ -397,13 +439,14 @@ enum modc_status modc_encode(const struct modc_tokenizer *t, const char *text, s
     if (workspace && (uintptr_t)workspace % MODC_ALIGN != 0)
         return MODC_ALIGNMENT;
     e.text = (const unsigned char *)text;
+    e.origins = needs_origins(t, tokens);
     e.free = workspace ? (unsigned char *)workspace : (unsigned char *)&e;
     e.end = e.free + (workspace ? workspace_bytes : 0);
     for (int i = 0; around && i < t->before_count; i++)
         put(&e, t->before[i], (struct modc_span){0, 0});
     e.first = tokens->count;
     if (bytes > 0) {
-        const struct modc_view view = {e.text, bytes, 0, 0, NULL};
+        const struct modc_view view = {.text = e.text, .bytes = bytes};
 
         cut_added(&e, &view, &t->added, normal);
     }

@@ -164,24 +164,30 @@ struct modc_stage {
  * SentencePiece's map of characters (the normalizer Precompiled). Where a cluster, as Unicode has them, is at most 5 bytes, what it
  * begins with is looked for, and all of it becomes what is found; else, and in longer ones, each character is looked for. */
 enum modc_cluster_part { /* syllables of Hangul are known by their numbers, joiners by theirs */
-    MODC_CLUSTER_CONTROL,
-    MODC_CLUSTER_EXTEND,
-    MODC_CLUSTER_SPACING,
-    MODC_CLUSTER_PREPEND,
-    MODC_CLUSTER_PICTURE,
-    MODC_CLUSTER_LEAD,
-    MODC_CLUSTER_VOWEL,
-    MODC_CLUSTER_TRAIL,
-    MODC_CLUSTER_CONSONANT,
-    MODC_CLUSTER_LINKER,
-    MODC_CLUSTER_PARTS
+                         MODC_CLUSTER_CONTROL,
+                         MODC_CLUSTER_EXTEND,
+                         MODC_CLUSTER_SPACING,
+                         MODC_CLUSTER_PREPEND,
+                         MODC_CLUSTER_PICTURE,
+                         MODC_CLUSTER_LEAD,
+                         MODC_CLUSTER_VOWEL,
+                         MODC_CLUSTER_TRAIL,
+                         MODC_CLUSTER_CONSONANT,
+                         MODC_CLUSTER_LINKER,
+                         MODC_CLUSTER_PARTS
 };
 struct modc_charsmap {
-    const uint32_t *trie; /* note [double arrays]: of what becomes others, with values in `texts`. NULL: nothing does */
+    const uint32_t *trie; /* note [double arrays]: of what becomes others; its values are in `texts` */
     const char *texts;    /* each with a 0 behind */
     int units, text_bytes;
     uint64_t kinds[MODC_CLUSTER_PARTS];
 };
+
+/* note [plain characters]
+ * Most texts are mostly ASCII, of which steps that go by characters make the same wherever it stands between ASCII. A step that begins a row
+ * of such steps has a table of what all of these, plain_steps, make of a byte: a byte, MODC_PLAIN_GONE, or MODC_PLAIN_NOT: that depends,
+ * and is left to the steps. */
+enum { MODC_PLAIN_GONE = 0x80, MODC_PLAIN_NOT = 0xff };
 
 enum modc_step_kind {
     MODC_STEP_NFC,
@@ -201,10 +207,12 @@ struct modc_step {
     enum modc_step_kind kind;
     const char *from, *to;
     int from_bytes, to_bytes;
-    const struct modc_stage *pattern;      /* REPLACE: what matches it, instead of from */
+    const struct modc_stage *pattern;     /* REPLACE: what matches it, instead of from */
     const struct modc_charsmap *charsmap; /* CHARSMAP */
     unsigned flags;
-    int growth; /* bytes that a byte becomes at most, beside to_bytes */
+    int growth;           /* bytes that a byte becomes at most, beside to_bytes */
+    const uint8_t *plain; /* note [plain characters]: 256, or NULL */
+    int plain_steps;
     uint64_t kinds,
         more_kinds; /* of characters: STRIP what is white; ACCENTS, CLEAN what goes, HAN; CLEAN what becomes a space */
 };
@@ -240,11 +248,11 @@ enum modc_token_model { MODC_BPE, MODC_WORDPIECE, MODC_UNIGRAM, MODC_WORDLEVEL }
  * behind its last character, and what does not begin the piece is looked up behind the prefix, which no token has twice. */
 /* note [joints]
  * Some tokenizers have a whole text as one piece. It is cut where no merge can reach: between two characters that stand beside each
- * other in no token. A bit for a hash of both says that they may: 2^16 of them, MODC_JOINT. */
-#define MODC_JOINT(first, second)                                                                            \
-    (((first)*0x9e3779b1u ^ (second)*0x85ebca6bu ^ ((first)*0x9e3779b1u ^ (second)*0x85ebca6bu) >> 15) &     \
-     0xffffu)
-enum { MODC_JOINT_BYTES = 0x10000 / 8 };
+ * other in no token. A bit for a hash of both says that they may: one of 2^joint_bits, so many that an eighth is set at most, but 2^20. */
+#define MODC_JOINT_HASH(first, second) ((first)*0x9e3779b1u ^ (second)*0x85ebca6bu)
+#define MODC_JOINT(first, second, bits)                                                                      \
+    ((MODC_JOINT_HASH(first, second) ^ MODC_JOINT_HASH(first, second) >> 15) & ((1u << (bits)) - 1))
+enum { MODC_JOINT_BITS = 12, MODC_JOINT_BITS_MOST = 20 };
 
 /* Tokens that are text, of 255 bytes at most, sorted by what they are behind others: each shares so many bytes with the one before it,
  * and has so many more. modc_grammar.h walks over them. */
@@ -261,12 +269,9 @@ struct modc_tokenizer {
     const uint8_t *bytes;   /* of the tokens, one behind the other */
     const uint32_t *starts; /* vocabulary + 1 */
     const uint8_t *flags;
-    /* The model's tokens by hash: those of a bucket stand together. */
-    const uint32_t *buckets; /* bucket_count + 1 */
-    const uint32_t *bucket_ids;
-    const uint8_t *bucket_prints; /* of the hash, too */
-    uint32_t bucket_count;        /* a power of two */
-    int longest;                  /* bytes of the model's longest token */
+    const uint32_t *trie; /* note [double arrays]: the model's tokens by their bytes */
+    int trie_units;
+    int longest; /* bytes of the model's longest token */
 
     enum modc_token_model model;
     bool byte_level;         /* pieces are bytes, else characters */
@@ -274,10 +279,8 @@ struct modc_tokenizer {
     bool leaves_out;         /* what is in no vocabulary and has no unknown token */
     int32_t unknown;         /* -1: none */
     const int32_t *byte_ids; /* 256: of bytes; NULL: none. -1: not in the vocabulary */
-    const uint8_t *joints;   /* note [affixes]
- * In BPE with a prefix of what goes on and a suffix of what ends a piece, tokens are written with them: a piece is taken with its suffix
- * behind its last character, and what does not begin the piece is looked up behind the prefix, which no token has twice. */
-/* note [joints]; NULL: pieces are not cut */
+    const uint8_t *joints;   /* note [joints]; NULL: pieces are not cut */
+    int joint_bits;
     const uint16_t *lefts;
     const uint32_t *ranks;
     const uint32_t *split_starts; /* vocabulary + 1 */

@@ -17,71 +17,80 @@ struct piece {
     bool goes_on;  /* what it began with was left out */
 };
 
-/* The token of the bytes from..until of a piece, or -1. */
-static int32_t token_of(const struct piece *p, uint32_t from, uint32_t until)
+/* Where tokens begin in the trie that begin at a byte of a piece. */
+static uint32_t start_of(const struct piece *p, uint32_t from)
 {
     const struct modc_tokenizer *t = p->t;
-    uint32_t hash = MODC_HASH_START;
 
     if (!t->prefix || (from == 0 && !p->goes_on))
-        return modc_find(t, p->s + from, until - from);
-    if (until - from + (uint32_t)t->prefix_bytes > (uint32_t)t->longest)
-        return -1;
-    for (int i = 0; i < t->prefix_bytes; i++)
-        hash = modc_hash_add(hash, (unsigned char)t->prefix[i]);
-    for (uint32_t i = from; i < until; i++)
-        hash = modc_hash_add(hash, p->s[i]);
-    return modc_find_behind(t, hash, (size_t)t->prefix_bytes, p->s + from, until - from);
+        return t->trie[0];
+    return modc_trie_walk(t->trie, t->trie[0], (const unsigned char *)t->prefix, (size_t)t->prefix_bytes);
 }
 
 /* ---- merges: note [merges] -------------------------------------------------------------------------------------- */
 
-/* What the bytes from..until become, of which those from `middle` on are the right part; -1: nothing. */
-static int32_t merge_of(const struct piece *p, uint32_t from, uint32_t middle, uint32_t until, uint32_t *rank)
+/* Whether a token is made of a left part of so many bytes, and then the rank of that merge. */
+static bool is_made(const struct modc_tokenizer *t, int32_t id, uint32_t left, uint32_t *rank)
 {
-    const struct modc_tokenizer *t = p->t;
-    const int32_t id = token_of(p, from, until);
-    const uint32_t left = middle - from + (from > 0 || p->goes_on ? (uint32_t)t->prefix_bytes : 0);
-
-    if (id < 0)
-        return -1;
     if (t->split_starts) {
         for (uint32_t i = t->split_starts[id]; i < t->split_starts[id + 1]; i++) {
             if (t->split_lefts[i] == left) {
                 *rank = t->split_ranks[i];
-                return id;
+                return true;
             }
         }
-        return -1;
+        return false;
     }
     if (t->lefts && t->lefts[id] != left)
-        return -1;
+        return false;
     *rank = t->ranks ? t->ranks[id] : (uint32_t)id;
-    return id;
+    return true;
+}
+
+/* What a symbol of the bytes from..middle, which ends at *unit of the trie, becomes with the one that ends at `until`; -1: nothing.
+ * Then *unit is where that ends. */
+static int32_t merge_of(const struct piece *p, uint32_t from, uint32_t middle, uint32_t until, uint32_t *unit,
+                        uint32_t *rank)
+{
+    const struct modc_tokenizer *t = p->t;
+    const uint32_t both = modc_trie_walk(t->trie, *unit, p->s + middle, until - middle);
+    const uint32_t left = middle - from + (from > 0 || p->goes_on ? (uint32_t)t->prefix_bytes : 0);
+    const int32_t id = modc_trie_value(t->trie, both);
+
+    *unit = both;
+    return id >= 0 && is_made(t, id, left, rank) ? id : -1;
 }
 
 /* ---- symbols ------------------------------------------------------------------------------------------------ */
 
+/* One of the symbols of a piece, from left to right: where it begins and its token, where that ends in the trie; what it and the next one
+ * become. Behind the last one stands where the piece ends. */
+struct symbol {
+    uint32_t at, unit;
+    int32_t id, made; /* made: -1, nothing */
+    uint32_t rank, made_unit;
+};
+
 /* Puts symbols of bytes that are in no vocabulary: their bytes' tokens, or an unknown one. How many there are then. */
 static uint32_t put_foreign(const struct modc_tokenizer *t, const unsigned char *s, uint32_t from,
-                            uint32_t bytes, uint32_t *at, int32_t *id, uint32_t count)
+                            uint32_t bytes, struct symbol *symbols, uint32_t count)
 {
     if (t->byte_ids && !t->byte_level) {
         for (uint32_t i = 0; i < bytes; i++, count++) {
-            at[count] = from + i;
-            id[count] = t->byte_ids[s[from + i]] | FOREIGN;
+            symbols[count].at = from + i;
+            symbols[count].id = t->byte_ids[s[from + i]] | FOREIGN;
         }
         return count;
     }
-    if (t->fuse_unknown && count > 0 && id[count - 1] == (t->unknown | FOREIGN))
+    if (t->fuse_unknown && count > 0 && symbols[count - 1].id == (t->unknown | FOREIGN))
         return count;
-    at[count] = from;
-    id[count] = t->unknown | FOREIGN;
+    symbols[count].at = from;
+    symbols[count].id = t->unknown | FOREIGN;
     return count + 1;
 }
 
-/* How many bytes the symbol has that a piece begins with at a byte, and its token, or -1. */
-static uint32_t first_symbol(const struct piece *p, uint32_t from, int32_t *id)
+/* How many bytes the symbol has that a piece begins with at a byte; where it ends in the trie. */
+static uint32_t first_symbol(const struct piece *p, uint32_t from, uint32_t *unit)
 {
     uint32_t character, bytes = 1;
 
@@ -89,30 +98,26 @@ static uint32_t first_symbol(const struct piece *p, uint32_t from, int32_t *id)
         bytes = (uint32_t)modc_character(p->s + from, p->bytes - p->suffix - from, &character);
     if (from + bytes + p->suffix == p->bytes)
         bytes += (uint32_t)p->suffix;
-    if (p->t->byte_level && !p->t->suffix && !p->t->prefix)
-        *id = p->t->byte_ids[p->s[from]];
-    else
-        *id = token_of(p, from, from + bytes);
+    *unit = modc_trie_walk(p->t->trie, start_of(p, from), p->s + from, bytes);
     return bytes;
 }
 
-/* The symbols that a piece begins with; at[count] is where it ends. */
-static uint32_t begin_symbols(const struct piece *p, uint32_t *at, int32_t *id)
+/* The symbols that a piece begins with; how many there are. */
+static uint32_t begin_symbols(const struct piece *p, struct symbol *symbols)
 {
     uint32_t count = 0;
 
-    for (uint32_t from = 0, bytes; from < p->bytes; from += bytes) {
-        int32_t own;
+    for (uint32_t from = 0, bytes, unit; from < p->bytes; from += bytes) {
+        bytes = first_symbol(p, from, &unit);
 
-        bytes = first_symbol(p, from, &own);
-        if (own >= 0) {
-            at[count] = from;
-            id[count++] = own;
-        } else {
-            count = put_foreign(p->t, p->s, from, bytes, at, id, count);
-        }
+        const int32_t id = modc_trie_value(p->t->trie, unit);
+
+        if (id >= 0)
+            symbols[count++] = (struct symbol){.at = from, .unit = unit, .id = id};
+        else
+            count = put_foreign(p->t, p->s, from, bytes, symbols, count);
     }
-    at[count] = (uint32_t)p->bytes;
+    symbols[count].at = (uint32_t)p->bytes;
     return count;
 }
 
@@ -126,8 +131,9 @@ static bool leave_out(struct modc_encoder *e, struct piece *p)
     if (!kept)
         return false;
     p->bytes = 0;
-    for (uint32_t from = 0, bytes; from < whole.bytes; from += bytes) {
-        bytes = first_symbol(&whole, from, &id);
+    for (uint32_t from = 0, bytes, unit; from < whole.bytes; from += bytes) {
+        bytes = first_symbol(&whole, from, &unit);
+        id = modc_trie_value(p->t->trie, unit);
         if (id >= 0) {
             memcpy(kept + p->bytes, whole.s + from, bytes);
             p->bytes += bytes;
@@ -157,76 +163,75 @@ static bool add_suffix(struct modc_encoder *e, struct piece *p)
 
 /* ---- short pieces ------------------------------------------------------------------------------------------- */
 
-struct small {
-    uint32_t at[SMALL + 2], rank[SMALL + 1];
-    int32_t id[SMALL + 1], made[SMALL + 1];
-    uint32_t count;
-};
-
-static void rank_small(const struct piece *p, struct small *m, uint32_t i)
+static void rank_small(const struct piece *p, struct symbol *symbols, uint32_t count, uint32_t i)
 {
-    m->rank[i] = NO_RANK;
-    if (i + 1 >= m->count || ((m->id[i] | m->id[i + 1]) & FOREIGN))
+    struct symbol *own = &symbols[i];
+
+    own->made = -1;
+    own->rank = NO_RANK;
+    if (i + 1 >= count || ((own->id | own[1].id) & FOREIGN))
         return;
-    m->made[i] = merge_of(p, m->at[i], m->at[i + 1], m->at[i + 2], &m->rank[i]);
-    if (m->made[i] < 0)
-        m->rank[i] = NO_RANK;
+    own->made_unit = own->unit;
+    own->made = merge_of(p, own->at, own[1].at, own[2].at, &own->made_unit, &own->rank);
+    if (own->made < 0)
+        own->rank = NO_RANK;
 }
 
 /* Where ranks are equal, merges are one, or ordered by their parts. */
-static bool comes_first(const struct small *m, uint32_t i, uint32_t other)
+static bool comes_first(const struct symbol *own, const struct symbol *other)
 {
-    if (m->rank[i] != m->rank[other])
-        return m->rank[i] < m->rank[other];
-    if (m->id[i] != m->id[other])
-        return m->id[i] < m->id[other];
-    return m->id[i + 1] < m->id[other + 1];
+    if (own->rank != other->rank)
+        return own->rank < other->rank;
+    if (own->id != other->id)
+        return own->id < other->id;
+    return own[1].id < other[1].id;
 }
 
-static void merge_small(const struct piece *p, struct small *m)
+/* How many symbols are left. */
+static uint32_t merge_small(const struct piece *p, struct symbol *symbols, uint32_t count)
 {
-    for (uint32_t i = 0; i < m->count; i++)
-        rank_small(p, m, i);
-    while (m->count > 1) {
-        uint32_t best = 0, left;
+    for (uint32_t i = 0; i < count; i++)
+        rank_small(p, symbols, count, i);
+    while (count > 1) {
+        uint32_t best = 0;
 
-        for (uint32_t i = 1; i + 1 < m->count; i++)
-            if (m->rank[i] != NO_RANK && comes_first(m, i, best))
+        for (uint32_t i = 1; i + 1 < count; i++)
+            if (symbols[i].made >= 0 && comes_first(&symbols[i], &symbols[best]))
                 best = i;
-        if (m->rank[best] == NO_RANK)
-            return;
-        m->id[best] = m->made[best];
-        left = --m->count - best; /* symbols behind it, but for the one that is merged: their ends, too */
-        memmove(m->at + best + 1, m->at + best + 2, left * sizeof *m->at);
-        if (left > 1) {
-            memmove(m->id + best + 1, m->id + best + 2, (left - 1) * sizeof *m->id);
-            memmove(m->rank + best + 1, m->rank + best + 2, (left - 1) * sizeof *m->rank);
-            memmove(m->made + best + 1, m->made + best + 2, (left - 1) * sizeof *m->made);
-        }
-        rank_small(p, m, best);
+        if (symbols[best].made < 0)
+            break;
+        symbols[best].id = symbols[best].made;
+        symbols[best].unit = symbols[best].made_unit;
+        memmove(symbols + best + 1, symbols + best + 2,
+                (count - best - 1) * sizeof *symbols); /* with the end */
+        count--;
+        rank_small(p, symbols, count, best);
         if (best > 0)
-            rank_small(p, m, best - 1);
+            rank_small(p, symbols, count, best - 1);
     }
+    return count;
 }
 
 /* ---- long pieces ------------------------------------------------------------------------------------------------ */
 
 /* Symbols in a list, and a heap of those that can be merged with the next one. */
 struct large {
-    uint32_t *at, *next, *before, *rank, *heap, *where;
-    int32_t *id, *made;
+    struct symbol *symbols;
+    uint32_t *next, *before, *heap, *where;
     uint32_t count, heaped;
 };
 #define NOT_HEAPED UINT32_MAX
 
 static bool is_less(const struct large *m, uint32_t i, uint32_t other)
 {
-    if (m->rank[i] != m->rank[other])
-        return m->rank[i] < m->rank[other];
-    if (m->id[i] != m->id[other])
-        return m->id[i] < m->id[other];
-    if (m->id[m->next[i]] != m->id[m->next[other]])
-        return m->id[m->next[i]] < m->id[m->next[other]];
+    const struct symbol *a = &m->symbols[i], *b = &m->symbols[other];
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
+    if (a->id != b->id)
+        return a->id < b->id;
+    if (m->symbols[m->next[i]].id != m->symbols[m->next[other]].id)
+        return m->symbols[m->next[i]].id < m->symbols[m->next[other]].id;
     return i < other;
 }
 
@@ -277,17 +282,21 @@ static void drop(struct large *m, uint32_t symbol)
 static void look_up(const struct piece *p, struct large *m, uint32_t i)
 {
     const uint32_t next = m->next[i];
+    struct symbol *own = &m->symbols[i];
 
-    m->made[i] = -1;
-    if (next < m->count && !((m->id[i] | m->id[next]) & FOREIGN))
-        m->made[i] = merge_of(p, m->at[i], m->at[next], m->at[m->next[next]], &m->rank[i]);
+    own->made = -1;
+    if (next >= m->count || ((own->id | m->symbols[next].id) & FOREIGN))
+        return;
+    own->made_unit = own->unit;
+    own->made = merge_of(p, own->at, m->symbols[next].at, m->symbols[m->next[next]].at, &own->made_unit,
+                         &own->rank);
 }
 
 /* The same after one of both has changed; it is in no heap. */
 static void rank_again(const struct piece *p, struct large *m, uint32_t i)
 {
     look_up(p, m, i);
-    if (m->made[i] < 0)
+    if (m->symbols[i].made < 0)
         return;
     set_place(m, m->heaped, i);
     sift_up(m, m->heaped++);
@@ -302,7 +311,7 @@ static void merge_large(const struct piece *p, struct large *m)
     }
     for (uint32_t i = 0; i < m->count; i++) {
         look_up(p, m, i);
-        if (m->made[i] >= 0)
+        if (m->symbols[i].made >= 0)
             set_place(m, m->heaped++, i);
     }
     for (uint32_t i = m->heaped / 2; i-- > 0;)
@@ -314,7 +323,8 @@ static void merge_large(const struct piece *p, struct large *m)
         drop(m, other);
         if (i > 0)
             drop(m, front);
-        m->id[i] = m->made[i];
+        m->symbols[i].id = m->symbols[i].made;
+        m->symbols[i].unit = m->symbols[i].made_unit;
         m->next[i] = m->next[other];
         if (m->next[i] < m->count)
             m->before[m->next[i]] = i;
@@ -326,18 +336,16 @@ static void merge_large(const struct piece *p, struct large *m)
 
 static bool take_large(struct modc_encoder *e, struct large *m, size_t bytes)
 {
-    uint32_t *all = modc_take(e, (8 * bytes + 1) * sizeof *all);
+    struct symbol *symbols = modc_take(e, (bytes + 1) * sizeof *symbols);
+    uint32_t *all = modc_take(e, 4 * bytes * sizeof *all);
 
-    if (!all)
+    if (!symbols || !all)
         return false;
+    m->symbols = symbols;
     m->next = all;
     m->before = all + bytes;
-    m->rank = all + 2 * bytes;
-    m->heap = all + 3 * bytes;
-    m->where = all + 4 * bytes;
-    m->id = (int32_t *)(all + 5 * bytes);
-    m->made = (int32_t *)(all + 6 * bytes);
-    m->at = all + 7 * bytes;
+    m->heap = all + 2 * bytes;
+    m->where = all + 3 * bytes;
     m->heaped = 0;
     return true;
 }
@@ -407,21 +415,21 @@ static void merge(struct modc_encoder *e, const struct modc_view *view, size_t f
     if (t->leaves_out && !leave_out(e, &p))
         return;
     if (p.bytes <= SMALL) {
-        struct small m;
+        struct symbol symbols[SMALL + 1];
+        const uint32_t count = merge_small(&p, symbols, begin_symbols(&p, symbols));
 
-        m.count = begin_symbols(&p, m.at, m.id);
-        merge_small(&p, &m);
-        for (uint32_t i = 0; i < m.count; i++)
-            put_token(e, view, from, until, &p, &way, m.id[i], m.at[i], m.at[i + 1]);
+        for (uint32_t i = 0; i < count; i++)
+            put_token(e, view, from, until, &p, &way, symbols[i].id, symbols[i].at, symbols[i + 1].at);
     } else {
         struct large m;
 
         if (!take_large(e, &m, p.bytes))
             return;
-        m.count = begin_symbols(&p, m.at, m.id);
+        m.count = begin_symbols(&p, m.symbols);
         merge_large(&p, &m);
         for (uint32_t i = 0; i < m.count; i = m.next[i])
-            put_token(e, view, from, until, &p, &way, m.id[i], m.at[i], m.at[m.next[i]]);
+            put_token(e, view, from, until, &p, &way, m.symbols[i].id, m.symbols[i].at,
+                      m.symbols[m.next[i]].at);
     }
     e->free = free;
 }
@@ -430,7 +438,7 @@ static void merge(struct modc_encoder *e, const struct modc_view *view, size_t f
 static bool is_apart(const struct modc_tokenizer *t, uint32_t before, uint32_t character,
                      const unsigned char *s, size_t bytes)
 {
-    const uint32_t joint = MODC_JOINT(before, character);
+    const uint32_t joint = MODC_JOINT(before, character, t->joint_bits);
 
     return !(t->joints[joint / 8] >> joint % 8 & 1) && (!t->fuse_unknown || modc_find(t, s, bytes) >= 0);
 }

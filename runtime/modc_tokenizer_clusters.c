@@ -2,13 +2,7 @@
  * grapheme clusters of Unicode's annex 29. Pairs of regional indicators are left out: two of them are longer than what is looked for. */
 #include "modc_tokenizer_parts.h"
 
-enum {
-    NON_JOINER = 0x200c,
-    JOINER = 0x200d,
-    HANGUL = 0xac00,
-    HANGUL_COUNT = 11172,
-    TRAIL_COUNT = 28
-};
+enum { NON_JOINER = 0x200c, JOINER = 0x200d, HANGUL = 0xac00, HANGUL_COUNT = 11172, TRAIL_COUNT = 28 };
 
 /* What a character is in a syllable of Hangul. */
 enum sound { NO_SOUND, LEAD, VOWEL, TRAIL, OPEN_SYLLABLE, SYLLABLE };
@@ -28,7 +22,9 @@ static enum sound sound_of(const struct modc_charsmap *map, uint32_t character, 
         return (character - HANGUL) % TRAIL_COUNT == 0 ? OPEN_SYLLABLE : SYLLABLE;
     if (kind & map->kinds[MODC_CLUSTER_LEAD])
         return LEAD;
-    return kind & map->kinds[MODC_CLUSTER_VOWEL] ? VOWEL : kind & map->kinds[MODC_CLUSTER_TRAIL] ? TRAIL : NO_SOUND;
+    return kind & map->kinds[MODC_CLUSTER_VOWEL]   ? VOWEL
+           : kind & map->kinds[MODC_CLUSTER_TRAIL] ? TRAIL
+                                                   : NO_SOUND;
 }
 
 static bool are_one_syllable(enum sound before, enum sound behind)
@@ -74,7 +70,8 @@ static bool goes_on(const struct cluster *own, uint32_t character, uint64_t kind
 
     if ((own->kind | kind) & map->kinds[MODC_CLUSTER_CONTROL])
         return own->last == '\r' && character == '\n';
-    return (kind & (map->kinds[MODC_CLUSTER_EXTEND] | map->kinds[MODC_CLUSTER_SPACING])) || character == JOINER || (own->kind & map->kinds[MODC_CLUSTER_PREPEND]) ||
+    return (kind & (map->kinds[MODC_CLUSTER_EXTEND] | map->kinds[MODC_CLUSTER_SPACING])) ||
+           character == JOINER || (own->kind & map->kinds[MODC_CLUSTER_PREPEND]) ||
            (own->consonant == LINKED_CONSONANT && (kind & map->kinds[MODC_CLUSTER_CONSONANT])) ||
            (own->picture == JOINED_PICTURE && (kind & map->kinds[MODC_CLUSTER_PICTURE])) ||
            are_one_syllable(sound_of(map, own->last, own->kind), sound_of(map, character, kind));

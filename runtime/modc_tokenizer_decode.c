@@ -180,7 +180,8 @@ static void add_waiting(struct modc_decoder *d, struct sink *sink, const char *e
     }
 }
 
-static void add_suffixed(struct modc_decoder *d, struct sink *sink, int64_t id, const char *text, size_t bytes)
+static void add_suffixed(struct modc_decoder *d, struct sink *sink, int64_t id, const char *text,
+                         size_t bytes)
 {
     const size_t first = find_suffix(d->t, text, bytes);
 

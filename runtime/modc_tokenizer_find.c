@@ -3,47 +3,9 @@
 
 /* ---- tokens ------------------------------------------------------------------------------------------------- */
 
-int32_t modc_find_hashed(const struct modc_tokenizer *t, uint32_t hash, const unsigned char *s, size_t bytes)
-{
-    const uint32_t bucket = MODC_HASH_BUCKET(hash, t->bucket_count), until = t->buckets[bucket + 1];
-    const uint8_t print = MODC_HASH_PRINT(hash);
-
-    for (uint32_t i = t->buckets[bucket]; i < until; i++) {
-        if (t->bucket_prints[i] != print)
-            continue;
-        const uint32_t id = t->bucket_ids[i], start = t->starts[id];
-
-        if (t->starts[id + 1] - start == bytes && memcmp(t->bytes + start, s, bytes) == 0)
-            return (int32_t)id;
-    }
-    return -1;
-}
-
 int32_t modc_find(const struct modc_tokenizer *t, const unsigned char *s, size_t bytes)
 {
-    uint32_t hash = MODC_HASH_START;
-
-    if (bytes > (size_t)t->longest)
-        return -1;
-    for (size_t i = 0; i < bytes; i++)
-        hash = modc_hash_add(hash, s[i]);
-    return modc_find_hashed(t, hash, s, bytes);
-}
-
-int32_t modc_find_behind(const struct modc_tokenizer *t, uint32_t hash, size_t prefix,
-                           const unsigned char *s, size_t bytes)
-{
-    const uint32_t bucket = MODC_HASH_BUCKET(hash, t->bucket_count);
-
-    for (uint32_t i = t->buckets[bucket]; i < t->buckets[bucket + 1]; i++) {
-        const uint32_t id = t->bucket_ids[i], start = t->starts[id];
-
-        if (t->bucket_prints[i] == MODC_HASH_PRINT(hash) && t->starts[id + 1] - start == prefix + bytes &&
-            memcmp(t->bytes + start, t->prefix, prefix) == 0 &&
-            memcmp(t->bytes + start + prefix, s, bytes) == 0)
-            return (int32_t)id;
-    }
-    return -1;
+    return modc_trie_value(t->trie, modc_trie_walk(t->trie, t->trie[0], s, bytes));
 }
 
 /* ---- added tokens -------------------------------------------------------------------------------------------- */

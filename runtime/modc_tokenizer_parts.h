@@ -9,12 +9,13 @@
 
 enum { MODC_NO_CHARACTER = 0xfffd }; /* stands for a byte that is no UTF-8 */
 
-/* A text on its way: the one that the caller gave, or one that was made of it. `spans` says of each byte of a text that was made
- * what it came from. Without them it is the caller's from `base` on, behind `front` bytes that stand for its first character. */
+/* A text on its way: the one that the caller gave, or one that was made of it. The caller's is what it has from `base` on, behind `front`
+ * bytes that stand for its first character. Of one that was made `spans` says of each byte what it came from; NULL where nobody asks. */
 struct modc_view {
     const unsigned char *text;
     size_t bytes, base, front;
     const struct modc_span *spans;
+    bool made;
 };
 
 /* A call of modc_encode. */
@@ -26,7 +27,8 @@ struct modc_encoder {
     struct modc_tokens *tokens;
     unsigned char *free, *end; /* of the workspace */
     enum modc_status status;
-    int first; /* of the tokens that are the text's own */
+    int first;    /* of the tokens that are the text's own */
+    bool origins; /* it is kept what texts that are made come from */
 };
 
 /* A character of UTF-8: its bytes, or 0 where there is none. */
@@ -106,22 +108,8 @@ static inline size_t modc_before(const unsigned char *s, size_t at)
 
 /* ---- modc_tokenizer_find.c: what is found by its bytes ------------------------------------------------------ */
 
-/* FNV-1a, which prefixes of a text have one after the other. */
-static inline uint32_t modc_hash_add(uint32_t hash, unsigned char byte)
-{
-    return (hash ^ byte) * 16777619u;
-}
-#define MODC_HASH_START 2166136261u
-#define MODC_HASH_BUCKET(hash, count) (((hash) ^ (hash) >> 15) & ((count)-1))
-#define MODC_HASH_PRINT(hash) ((uint8_t)((hash) >> 24 ^ (hash) >> 16))
-
-/* A token of the model with this hash and these bytes, or -1. */
-int32_t modc_find_hashed(const struct modc_tokenizer *t, uint32_t hash, const unsigned char *s, size_t bytes);
+/* The token of the model that has these bytes, or -1. */
 int32_t modc_find(const struct modc_tokenizer *t, const unsigned char *s, size_t bytes);
-
-/* The same that is the prefix of what goes on, as far as it has `prefix` bytes, then `bytes` bytes at s. */
-int32_t modc_find_behind(const struct modc_tokenizer *t, uint32_t hash, size_t prefix, const unsigned char *s,
-                         size_t bytes);
 
 /* An added token that begins there, the longest one; or NULL. */
 const struct modc_added *modc_find_added(const struct modc_tokenizer *t, const struct modc_added_set *set,

@@ -6,7 +6,7 @@
 struct made {
     struct modc_encoder *e;
     unsigned char *text;
-    struct modc_span *spans;
+    struct modc_span *spans; /* NULL: nobody asks for them */
     size_t room, count;
 };
 
@@ -17,8 +17,22 @@ static void add_bytes(struct made *made, const void *bytes, size_t count, struct
         return;
     }
     memcpy(made->text + made->count, bytes, count);
-    for (size_t i = 0; i < count; i++)
-        made->spans[made->count++] = span;
+    for (size_t i = 0; made->spans && i < count; i++)
+        made->spans[made->count + i] = span;
+    made->count += count;
+}
+
+/* Bytes of a view as they are. */
+static void add_run(struct made *made, const struct modc_view *view, size_t from, size_t until)
+{
+    if (until - from > made->room - made->count) {
+        made->e->status = MODC_WORKSPACE;
+        return;
+    }
+    memcpy(made->text + made->count, view->text + from, until - from);
+    for (size_t i = from; made->spans && i < until; i++)
+        made->spans[made->count + i - from] = modc_origin(made->e, view, i);
+    made->count += until - from;
 }
 
 static void add_character(struct made *made, uint32_t character, struct modc_span span)
@@ -307,9 +321,9 @@ static void put_letter(struct mapper *m, uint32_t character, int32_t added)
 /* What the shortest text of the map becomes that these bytes begin with; NULL: there is none. */
 static const char *in_map(const struct modc_charsmap *map, const unsigned char *s, size_t bytes)
 {
-    uint32_t unit = map->trie ? map->trie[0] : 0;
+    uint32_t unit = map->trie[0];
 
-    for (size_t i = 0; map->trie && i < bytes && modc_trie_step(map->trie, &unit, s[i]); i++)
+    for (size_t i = 0; i < bytes && modc_trie_step(map->trie, &unit, s[i]); i++)
         if (unit & MODC_TRIE_ENDS)
             return map->texts + modc_trie_value(map->trie, unit);
     return NULL;
@@ -494,13 +508,11 @@ static void replace(struct made *made, const struct modc_view *view, const struc
     size_t at = 0, begin, end;
 
     while (find(made->e, view, step, at, &begin, &end) && made->e->status == MODC_OK) {
-        for (; at < begin; at++)
-            add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
+        add_run(made, view, at, begin);
         add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, end - 1));
         at = end;
     }
-    for (; at < view->bytes; at++)
-        add_bytes(made, view->text + at, 1, modc_origin(made->e, view, at));
+    add_run(made, view, at, view->bytes);
 }
 
 static bool is_white(const struct modc_encoder *e, const unsigned char *s, size_t bytes, uint64_t kinds)
@@ -568,8 +580,7 @@ static void make(struct made *made, const struct modc_view *view, const struct m
         break;
     case MODC_STEP_PREPEND:
         add_bytes(made, step->to, (size_t)step->to_bytes, modc_origin(made->e, view, 0));
-        for (size_t i = 0; i < view->bytes; i++)
-            add_bytes(made, view->text + i, 1, modc_origin(made->e, view, i));
+        add_run(made, view, 0, view->bytes);
         break;
     default:
         each_character(made, view, step);
@@ -577,33 +588,116 @@ static void make(struct made *made, const struct modc_view *view, const struct m
     }
 }
 
+/* A text that a step makes takes the place of the view, which lies in the workspace from `start` on, or nowhere in it. */
+static bool step_text(struct modc_encoder *e, struct modc_view *view, const struct modc_step *step,
+                      unsigned char *start)
+{
+    struct made made = {.e = e};
+
+    made.room = view->bytes * (size_t)step->growth + (size_t)step->to_bytes;
+    made.spans = e->origins ? modc_take(e, made.room * sizeof *made.spans) : NULL;
+    made.text = modc_take(e, made.room);
+    if (e->status != MODC_OK)
+        return false;
+    make(&made, view, step);
+    e->free = start;
+    if (made.spans) {
+        memmove(start, made.spans, made.count * sizeof *made.spans);
+        made.spans = modc_take(e, made.count * sizeof *made.spans);
+    }
+    memmove(e->free, made.text, made.count);
+    *view = (struct modc_view){
+        .text = modc_take(e, made.count), .bytes = made.count, .spans = made.spans, .made = true};
+    return e->status == MODC_OK;
+}
+
+/* Some of the steps, one after the other. */
+static bool apply(struct modc_encoder *e, struct modc_view *view, int first, int until, unsigned char *start)
+{
+    for (int i = first; i < until && e->status == MODC_OK; i++) {
+        const struct modc_step *step = &e->t->steps[i];
+
+        if (step->kind == MODC_STEP_STRIP)
+            strip(e, view, step);
+        else if (changes(e, view, step))
+            step_text(e, view, step, start);
+    }
+    return e->status == MODC_OK;
+}
+
+/* note [plain characters]: whether a byte is one, and what stands behind it, too, or nothing does. */
+static inline bool is_plain(const struct modc_view *view, size_t at, const uint8_t *plain)
+{
+    return plain[view->text[at]] != MODC_PLAIN_NOT &&
+           (at + 1 == view->bytes || plain[view->text[at + 1]] != MODC_PLAIN_NOT);
+}
+
+/* The plain characters from `at` on; behind them. */
+static size_t add_plain(struct made *made, const struct modc_view *view, size_t at, const uint8_t *plain)
+{
+    unsigned char *to = made->text + made->count;
+
+    for (; at < view->bytes && is_plain(view, at, plain); at++) {
+        *to = plain[view->text[at]];
+        to += *to < 0x80;
+    }
+    made->count = (size_t)(to - made->text);
+    return at;
+}
+
+/* Steps at once, where nobody asks what their text comes from: those characters that are not plain go through them one by one. */
+static bool step_plain(struct modc_encoder *e, struct modc_view *view, int first, unsigned char *start)
+{
+    const struct modc_step *step = &e->t->steps[first];
+    const uint8_t *plain = step->plain;
+    struct made made = {.e = e, .room = view->bytes};
+
+    for (int i = first; i < first + step->plain_steps; i++)
+        made.room = made.room * (size_t)e->t->steps[i].growth;
+    made.text = modc_take(e, made.room);
+    for (size_t at = 0, end; made.text && at < view->bytes; at = end) {
+        unsigned char *const free = e->free;
+        struct modc_view part;
+
+        at = end = add_plain(&made, view, at, plain);
+        while (end < view->bytes && !is_plain(view, end, plain))
+            end++;
+        end += end < view->bytes; /* what stands between two plain ones is apart */
+        part = modc_part(view, at, end);
+        if (at < end && apply(e, &part, first, first + step->plain_steps, free))
+            add_run(&made, &part, 0, part.bytes);
+        e->free = free;
+        if (e->status != MODC_OK)
+            return false;
+    }
+    if (!made.text)
+        return false;
+    e->free = start;
+    memmove(start, made.text, made.count);
+    *view = (struct modc_view){.text = modc_take(e, made.count), .bytes = made.count, .made = true};
+    return e->status == MODC_OK;
+}
+
+static bool is_same(const struct modc_view *view, const uint8_t *plain)
+{
+    for (size_t i = 0; i < view->bytes; i++)
+        if (plain[view->text[i]] != view->text[i] || view->text[i] >= 0x80)
+            return false;
+    return true;
+}
+
 bool modc_normalise(struct modc_encoder *e, struct modc_view *view)
 {
     unsigned char *const start = e->free;
 
-    for (int i = 0; i < e->t->step_count && e->status == MODC_OK; i++) {
+    for (int i = 0, count; i < e->t->step_count && e->status == MODC_OK; i += count) {
         const struct modc_step *step = &e->t->steps[i];
-        struct made made = {.e = e};
 
-        if (step->kind == MODC_STEP_STRIP) {
-            strip(e, view, step);
-            continue;
-        }
-        if (!changes(e, view, step))
-            continue;
-        made.room = view->bytes * (size_t)step->growth + (size_t)step->to_bytes;
-        made.spans = modc_take(e, made.room * sizeof *made.spans);
-        made.text = modc_take(e, made.room);
-        if (!made.spans || !made.text)
-            break;
-        make(&made, view, step);
-        e->free = start; /* it takes the place of what it was made of */
-        memmove(start, made.spans, made.count * sizeof *made.spans);
-        view->spans = modc_take(e, made.count * sizeof *made.spans);
-        memmove(e->free, made.text, made.count);
-        view->text = modc_take(e, made.count);
-        view->bytes = made.count;
-        view->base = view->front = 0;
+        count = step->plain && !e->origins ? step->plain_steps : 1;
+        if (!step->plain || e->origins)
+            apply(e, view, i, i + 1, start);
+        else if (!is_same(view, step->plain))
+            step_plain(e, view, i, start);
     }
     return e->status == MODC_OK;
 }

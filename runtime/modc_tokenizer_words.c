@@ -4,24 +4,16 @@
 
 /* ---- WordPiece, WordLevel -------------------------------------------------------------------------------------- */
 
-/* The longest token that the text begins with, and how many of its bytes that is. */
-static int32_t longest(const struct modc_tokenizer *t, const unsigned char *s, size_t bytes, bool goes_on,
+/* The longest token that goes on from a unit of the trie, and how many bytes of the text that is; -1: there is none. */
+static int32_t longest(const uint32_t *trie, uint32_t unit, const unsigned char *s, size_t bytes,
                        size_t *taken)
 {
-    const size_t prefix = goes_on ? (size_t)t->prefix_bytes : 0;
-    uint32_t hash = MODC_HASH_START, character;
     int32_t found = -1;
 
-    for (size_t i = 0; i < prefix; i++)
-        hash = modc_hash_add(hash, (unsigned char)t->prefix[i]);
-    for (size_t at = 0; at < bytes && at + prefix < (size_t)t->longest;) {
-        for (size_t end = at + (size_t)modc_character(s + at, bytes - at, &character); at < end; at++)
-            hash = modc_hash_add(hash, s[at]);
-
-        const int32_t id = modc_find_behind(t, hash, prefix, s, at);
-
-        if (id >= 0) {
-            found = id;
+    for (size_t at = 0; at < bytes && modc_trie_step(trie, &unit, s[at]);) {
+        at++;
+        if (unit & MODC_TRIE_ENDS) {
+            found = modc_trie_value(trie, unit);
             *taken = at;
         }
     }
@@ -33,6 +25,8 @@ static bool is_long(const struct modc_tokenizer *t, const unsigned char *s, size
     uint32_t character;
     int count = 0;
 
+    if (bytes <= (size_t)t->most_characters)
+        return false;
     for (size_t at = 0; at < bytes; count++)
         at += (size_t)modc_character(s + at, bytes - at, &character);
     return count > t->most_characters;
@@ -43,6 +37,7 @@ void modc_wordpiece(struct modc_encoder *e, const struct modc_view *view, size_t
     const struct modc_tokenizer *t = e->t;
     const int begun = e->tokens->count;
     bool bad = t->model == MODC_WORDPIECE && is_long(t, view->text + from, until - from);
+    uint32_t unit = t->trie[0];
     int32_t id;
 
     if (t->model == MODC_WORDLEVEL) {
@@ -52,8 +47,10 @@ void modc_wordpiece(struct modc_encoder *e, const struct modc_view *view, size_t
         return;
     }
     for (size_t at = from, taken = 0; at < until && !bad; at += taken) {
-        id = longest(t, view->text + at, until - at, at > from, &taken);
+        id = longest(t->trie, unit, view->text + at, until - at, &taken);
         bad = id < 0;
+        if (at == from) /* what follows goes on */
+            unit = modc_trie_walk(t->trie, unit, (const unsigned char *)t->prefix, (size_t)t->prefix_bytes);
         if (!bad)
             modc_put_token(e, view, id, at, at + taken);
     }
@@ -84,19 +81,17 @@ static void extend(const struct modc_tokenizer *t, const unsigned char *s, size_
                    size_t character, struct ending *endings)
 {
     const double score = at > 0 ? endings[at].score : 0;
-    const size_t most = bytes - at < (size_t)t->longest ? bytes - at : (size_t)t->longest;
-    uint32_t hash = MODC_HASH_START;
+    uint32_t unit = t->trie[0];
     bool single = false;
 
-    for (size_t i = 0; i < most; i++) {
-        int32_t id;
+    for (size_t end = at; end < bytes && modc_trie_step(t->trie, &unit, s[end]);) {
+        end++;
+        if (unit & MODC_TRIE_ENDS) {
+            const int32_t id = modc_trie_value(t->trie, unit);
 
-        hash = modc_hash_add(hash, s[at + i]);
-        id = modc_find_hashed(t, hash, s + at, i + 1);
-        if (id < 0)
-            continue;
-        offer(&endings[at + i + 1], t->scores[id] + score, at, id);
-        single |= i + 1 == character;
+            offer(&endings[end], t->scores[id] + score, at, id);
+            single |= end == at + character;
+        }
     }
     if (!single)
         offer(&endings[at + character], t->unknown_score + score, at, t->unknown);
@@ -124,9 +119,15 @@ void modc_unigram(struct modc_encoder *e, const struct modc_view *view, size_t f
     const unsigned char *s = view->text + from;
     const size_t bytes = until - from;
     unsigned char *const free = e->free;
-    struct ending *endings = modc_take(e, (bytes + 1) * sizeof *endings);
+    const int32_t whole = modc_find(t, s, bytes);
+    struct ending *endings;
     size_t behind = 0;
 
+    if (whole >= 0 && (t->flags[whole] & MODC_TOKEN_WHOLE)) {
+        modc_put_token(e, view, whole, from, until);
+        return;
+    }
+    endings = modc_take(e, (bytes + 1) * sizeof *endings);
     if (!endings)
         return;
     for (size_t i = 0; i <= bytes; i++)

@@ -44,14 +44,15 @@ static void print_element(struct text *line, enum element element, const void *d
     }
 }
 
-/* static const uint32_t starts[258] = {...}; under a comment. An array of nothing has one element, which nobody reads. */
-static void print_array(struct printer *p, const char *name, enum element element, const void *data,
-                        int64_t count, const char *what)
+/* static const uint32_t starts[258] = {...}; under a comment: the first `count` of `room`. An array of nothing has one element, which
+ * nobody reads. */
+static void print_elements(struct printer *p, const char *name, enum element element, const void *data,
+                           int64_t count, int64_t room, const char *what)
 {
     struct text line = text_new(p->out->arena), word = text_new(p->out->arena);
 
     text_printf(p->out, "/* %s */\nstatic const %s %s[%lld] = {\n", what, elements[element], name,
-                (long long)(count > 0 ? count : 1));
+                (long long)(room > 0 ? room : 1));
     for (int64_t i = 0; i < count; i++) {
         word.length = 0;
         print_element(&word, element, data, i);
@@ -62,6 +63,23 @@ static void print_array(struct printer *p, const char *name, enum element elemen
         text_printf(&line, "%s%s,", line.length > 0 ? " " : "", word.data);
     }
     text_printf(p->out, "    %s\n};\n\n", count > 0 ? line.data : "0");
+}
+
+static void print_array(struct printer *p, const char *name, enum element element, const void *data,
+                        int64_t count, const char *what)
+{
+    print_elements(p, name, element, data, count, count, what);
+}
+
+/* Units of a trie; those at its end, of no use, are 0 without being said. */
+static void print_trie(struct printer *p, const char *name, const uint32_t *units, int count,
+                       const char *what)
+{
+    int used = count;
+
+    while (used > 1 && units[used - 1] == 0)
+        used--;
+    print_elements(p, name, UINT32, units, used, count, what);
 }
 
 /* Bytes as a literal: what is not printing, or might be read otherwise, in octal. */
@@ -104,11 +122,7 @@ static void print_tokens(struct printer *p)
     print_array(p, "token_starts", UINT32, t->starts, count + 1, "Where each of them begins.");
     print_array(p, "token_flags", UINT8, t->flags, count,
                 "What each of them is: MODC_TOKEN_WHOLE and so on.");
-    print_array(p, "buckets", UINT32, t->buckets, t->bucket_count + 1,
-                "Of the hash of a token's bytes: where the ids of those begin that have it.");
-    print_array(p, "bucket_ids", UINT32, t->bucket_ids, t->buckets[t->bucket_count], "These ids.");
-    print_array(p, "bucket_prints", UINT8, t->bucket_prints, t->buckets[t->bucket_count],
-                "Of each, more of its hash.");
+    print_trie(p, "token_trie", t->trie, t->trie_units, "The model's tokens by their bytes: a double array.");
 }
 
 static void print_model(struct printer *p)
@@ -118,7 +132,7 @@ static void print_model(struct printer *p)
     if (t->byte_ids)
         print_array(p, "byte_ids", INT32, t->byte_ids, 256, "The token of each byte.");
     if (t->joints)
-        print_array(p, "joints", UINT8, t->joints, MODC_JOINT_BYTES,
+        print_array(p, "joints", UINT8, t->joints, (int64_t)1 << (t->joint_bits - 3),
                     "A bit for each hash of two characters that stand beside each other in a token.");
     if (t->lefts)
         print_array(p, "merge_lefts", UINT16, t->lefts, t->vocabulary,
@@ -214,26 +228,36 @@ static void print_unicode(struct printer *p)
     text_add(p->out, "};\n\n");
 }
 
+/* What rows of normalisers make of ASCII, each under the number of the first. */
+static void print_plain(struct printer *p)
+{
+    for (int i = 0; i < p->t->step_count; i++)
+        if (p->t->steps[i].plain)
+            print_array(p, describe(p, "plain_%d", i), UINT8, p->t->steps[i].plain, 256,
+                        "What normalisers make of each byte that is a plain character.");
+}
+
 /* Maps of characters, each under the number of its step. */
 static void print_charsmaps(struct printer *p)
 {
-    static const char *const parts[MODC_CLUSTER_PARTS] = {"CONTROL", "EXTEND", "SPACING", "PREPEND",   "PICTURE",
-                                                          "LEAD",    "VOWEL",  "TRAIL",   "CONSONANT", "LINKER"};
+    static const char *const parts[MODC_CLUSTER_PARTS] = {"CONTROL",   "EXTEND", "SPACING", "PREPEND",
+                                                          "PICTURE",   "LEAD",   "VOWEL",   "TRAIL",
+                                                          "CONSONANT", "LINKER"};
 
     for (int i = 0; i < p->t->step_count; i++) {
         const struct modc_charsmap *map = p->t->steps[i].charsmap;
 
         if (!map)
             continue;
-        print_array(p, describe(p, "charsmap_trie_%d", i), UINT32, map->trie, map->units,
-                    "What SentencePiece makes of characters: those that become others.");
+        print_trie(p, describe(p, "charsmap_trie_%d", i), map->trie, map->units,
+                   "What SentencePiece makes of characters: those that become others.");
         print_array(p, describe(p, "charsmap_texts_%d", i), UINT8, map->texts, map->text_bytes,
                     "What they become, each with a 0 behind.");
         text_printf(p->out,
-                    "static const struct modc_charsmap charsmap_%d = {\n    .trie = %s,\n"
+                    "static const struct modc_charsmap charsmap_%d = {\n    .trie = charsmap_trie_%d,\n"
                     "    .texts = (const char *)charsmap_texts_%d,\n    .units = %d,\n    .text_bytes = %d,\n"
                     "    .kinds = {\n",
-                    i, map->trie ? describe(p, "charsmap_trie_%d", i) : "NULL", i, map->units, map->text_bytes);
+                    i, i, i, map->units, map->text_bytes);
         for (int k = 0; k < MODC_CLUSTER_PARTS; k++)
             text_printf(p->out, "        [MODC_CLUSTER_%s] = 0x%llxu,\n", parts[k],
                         (unsigned long long)map->kinds[k]);
@@ -348,6 +372,9 @@ static void print_step(struct printer *p, const struct modc_step *step)
         print_pattern(p, step->pattern);
     if (step->charsmap)
         text_printf(out, "         .charsmap = &charsmap_%d,\n", (int)(step - p->t->steps));
+    if (step->plain)
+        text_printf(out, "         .plain = plain_%d,\n         .plain_steps = %d,\n",
+                    (int)(step - p->t->steps), step->plain_steps);
     if (step->flags)
         text_printf(out, "         .flags = %u,\n", step->flags);
     if (step->kinds)
@@ -408,14 +435,14 @@ static void print_model_members(struct printer *p)
     text_printf(
         out,
         "    .vocabulary = %d,\n    .bytes = token_bytes,\n    .starts = token_starts,\n    .flags = token_flags,\n"
-        "    .buckets = buckets,\n    .bucket_ids = bucket_ids,\n    .bucket_prints = bucket_prints,\n"
-        "    .bucket_count = %lu,\n    .longest = %d,\n    .model = %s,\n",
-        t->vocabulary, (unsigned long)t->bucket_count, t->longest, models[t->model]);
+        "    .trie = token_trie,\n    .trie_units = %d,\n    .longest = %d,\n    .model = %s,\n",
+        t->vocabulary, t->trie_units, t->longest, models[t->model]);
     print_flag(p, "byte_level", t->byte_level);
     print_flag(p, "fuse_unknown", t->fuse_unknown);
     print_flag(p, "leaves_out", t->leaves_out);
     text_printf(out, "    .unknown = %ld,\n%s%s%s%s", (long)t->unknown,
-                t->byte_ids ? "    .byte_ids = byte_ids,\n" : "", t->joints ? "    .joints = joints,\n" : "",
+                t->byte_ids ? "    .byte_ids = byte_ids,\n" : "",
+                t->joints ? describe(p, "    .joints = joints,\n    .joint_bits = %d,\n", t->joint_bits) : "",
                 t->lefts ? "    .lefts = merge_lefts,\n" : "", t->ranks ? "    .ranks = merge_ranks,\n" : "");
     if (t->split_starts)
         text_add(
@@ -539,6 +566,7 @@ static void print_tables(struct printer *p)
                 "Those that are looked for behind normalisers, sorted");
     print_unicode(p);
     print_charsmaps(p);
+    print_plain(p);
     print_kinds(p);
 }
 

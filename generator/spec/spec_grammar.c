@@ -232,8 +232,9 @@ void spec_make_grammars(struct cx *cx, struct spec *spec)
         return;
     }
     if (spec->tokens && spec->tokens->table->decode_suffix) {
-        diag_error(cx, generation->grammars[0].loc,
-                   "grammars need tokens that are the same text wherever they stand, which the decoder BPEDecoder has not");
+        diag_error(
+            cx, generation->grammars[0].loc,
+            "grammars need tokens that are the same text wherever they stand, which the decoder BPEDecoder has not");
         return;
     }
     if (spec->tokens)

@@ -225,22 +225,36 @@ struct amount {
     int64_t rate, rest;
 };
 
+/* Of steps that are made at once: the text before and the one behind them, which is there while each makes its own. */
+static int64_t plain_amount(const struct modc_tokenizer *t, int first, int64_t rate)
+{
+    int64_t behind = rate;
+
+    for (int i = first; i < first + t->steps[first].plain_steps; i++)
+        behind *= t->steps[i].growth;
+    return rate + behind;
+}
+
 /* What a call needs of the workspace: a text that normalisers make beside the one before it, with what they are made of; what
  * stages make of a piece; the piece. Sections between added tokens, and pieces, come one after the other. */
 static void count_workspace(struct tokenizer_reader *r)
 {
-    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 33, ENDING = 16, LETTER = 12, MOST = 1 << 20 };
+    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 41, ENDING = 16, LETTER = 12, MOST = 1 << 20 };
     struct modc_tokenizer *t = r->t;
     struct amount text = {1, 0}, made = {0, 0};
+    int64_t at_once = 0;
 
     for (int i = 0; i < t->step_count; i++) {
         const int64_t growth = t->steps[i].growth > 0 ? t->steps[i].growth : 1;
         const struct amount before = text;
         const int64_t letters = t->steps[i].kind <= MODC_STEP_NFKD ? t->letter_rate * (int64_t)LETTER : 0;
 
+        if (t->steps[i].plain)
+            at_once = plain_amount(t, i, text.rate);
         text.rate *= growth;
         text.rest = text.rest * growth + t->steps[i].to_bytes;
         made.rate = larger(made.rate, (before.rate + text.rate) * SPAN + before.rate * letters);
+        made.rate = larger(made.rate, at_once + before.rate + text.rate + before.rate * letters);
         made.rest = larger(made.rest, (before.rest + text.rest) * SPAN + before.rest * letters + 512);
     }
     for (int i = 0; i < t->stage_count; i++) {
@@ -372,11 +386,10 @@ int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
     const struct modc_tokenizer *t = tokenizer->table;
     const int64_t count = t->vocabulary;
     int64_t bytes = (int64_t)sizeof *t + t->starts[count] + 4 * (count + 1) + count +
-                    4 * ((int64_t)t->bucket_count + 1) + 5 * (int64_t)t->buckets[t->bucket_count] +
-                    tokenizer->added_bytes +
+                    4 * (int64_t)t->trie_units + tokenizer->added_bytes +
                     (t->added.count + t->added_normal.count) * (int64_t)sizeof *t->added.list;
 
-    bytes += (t->byte_ids ? 256 * 4 : 0) + (t->joints ? MODC_JOINT_BYTES : 0);
+    bytes += (t->byte_ids ? 256 * 4 : 0) + (t->joints ? (int64_t)1 << (t->joint_bits - 3) : 0);
     bytes += (t->lefts ? 2 * count : 0) + (t->ranks ? 4 * count : 0) + (t->scores ? 8 * count : 0);
     bytes += t->split_starts ? 4 * (count + 1) + 6 * (int64_t)t->split_starts[count] : 0;
     bytes += t->kinds ? tokenizer->kind_pages * (int64_t)PAGE + 2 * PAGES : 0;
@@ -386,6 +399,7 @@ int64_t tokenizer_bytes(const struct tokenizer *tokenizer)
         const struct modc_step *step = &t->steps[i];
 
         bytes += step->pattern ? step->pattern->node_count * (int64_t)sizeof *step->pattern->nodes : 0;
+        bytes += step->plain ? 256 : 0;
         bytes += step->charsmap ? 4 * (int64_t)step->charsmap->units + step->charsmap->text_bytes : 0;
     }
     if (t->order)

@@ -7,7 +7,7 @@
 #include "tokenizer/trie.h"
 
 enum {
-    LONGEST = 5,         /* bytes of a cluster that is looked up as a whole: longer keys are never found */
+    LONGEST = 5,          /* bytes of a cluster that is looked up as a whole: longer keys are never found */
     MOST_VISITS = 1 << 24 /* of units, in what may be no trie */
 };
 
@@ -97,16 +97,16 @@ static bool is_text(const struct charsmap *map, uint32_t at)
 
 static void take_key(struct collector *c, size_t leaf, int depth)
 {
-    const uint32_t value = leaf < c->map->unit_count ? unit_at(c->map, leaf) & ~MODC_TRIE_NONE : 0;
+    const uint32_t value = leaf < c->map->unit_count ? unit_at(c->map, leaf) & ~(1u << 31) : 0;
 
     if (leaf >= c->map->unit_count || !is_text(c->map, value)) {
         c->fault = "what a character becomes is no text of the map";
         return;
     }
     ARENA_PUSH(&c->r->cx->arena, c->keys, c->count,
-               ((struct trie_key){(const unsigned char *)arena_copy(&c->r->cx->arena, (const char *)c->key,
-                                                                   (size_t)depth),
-                                  (size_t)depth, value}));
+               ((struct trie_key){
+                   (const unsigned char *)arena_copy(&c->r->cx->arena, (const char *)c->key, (size_t)depth),
+                   (size_t)depth, value}));
 }
 
 /* Takes the keys behind a unit. Of a text the shortest key counts that it begins with: none stands behind another one. */
@@ -206,8 +206,8 @@ bool charsmap_read(struct tokenizer_reader *r, const struct json *json, const ch
         return tokenizer_refuse(r, json, path, "%s", c.fault);
     *growth = 1;
     put_texts(&c, &map, out, growth);
-    out->trie = c.count > 0 ? trie_build(&r->cx->arena, c.keys, c.count, &out->units) : NULL;
-    if (c.count > 0 && !out->trie)
+    out->trie = trie_build(&r->cx->arena, c.keys, c.count, &out->units);
+    if (!out->trie)
         return tokenizer_refuse(r, json, path, "it has too many characters");
     add_kinds(r, out);
     *charsmap = out;

@@ -156,7 +156,8 @@ static bool goes_on(const struct modc_tokenizer *t, int32_t id)
 {
     const size_t prefix = (size_t)t->prefix_bytes;
 
-    return length_of(t, id) >= prefix && (prefix == 0 || memcmp(t->bytes + t->starts[id], t->prefix, prefix) == 0);
+    return length_of(t, id) >= prefix &&
+           (prefix == 0 || memcmp(t->bytes + t->starts[id], t->prefix, prefix) == 0);
 }
 
 static int compare_merges(const void *left, const void *right)
@@ -292,27 +293,43 @@ static bool read_merges(struct tokenizer_reader *r, const struct json *model)
     return true;
 }
 
-/* note [joints] in modc_tokenizer.h: of pieces that are characters, and of which nothing is left out. */
-static void mark_joints(struct tokenizer_reader *r)
+/* Sets the bits of characters that stand beside each other in tokens; how many are set. */
+static int64_t set_joints(const struct modc_tokenizer *t, uint8_t *joints, int bits)
 {
-    const struct modc_tokenizer *t = r->t;
-    uint8_t *joints = ARENA_ARRAY(&r->cx->arena, MODC_JOINT_BYTES, uint8_t);
+    int64_t count = 0;
 
     for (int i = 0; i < t->vocabulary; i++) {
         const unsigned char *s = t->bytes + t->starts[i];
         const size_t bytes = length_of(t, i);
         uint32_t before = 0, character;
 
-        for (size_t at = 0; at < bytes; before = character) {
-            const size_t own = (size_t)modc_character(s + at, bytes - at, &character);
-            const uint32_t joint = MODC_JOINT(before, character);
+        for (size_t at = 0, own; at < bytes; at += own, before = character) {
+            own = (size_t)modc_character(s + at, bytes - at, &character);
 
-            if (at > 0)
-                joints[joint / 8] |= (uint8_t)(1u << joint % 8);
-            at += own;
+            const uint32_t joint = MODC_JOINT(before, character, bits);
+
+            if (at == 0)
+                continue;
+            count += !(joints[joint / 8] >> joint % 8 & 1);
+            joints[joint / 8] |= (uint8_t)(1u << joint % 8);
         }
     }
-    r->t->joints = joints;
+    return count;
+}
+
+/* note [joints] in modc_tokenizer.h: of pieces that are characters, and of which nothing is left out. */
+static void mark_joints(struct tokenizer_reader *r)
+{
+    int bits = MODC_JOINT_BITS - 1;
+    int64_t count;
+
+    do {
+        uint8_t *joints = ARENA_ARRAY(&r->cx->arena, 1 << ++bits >> 3, uint8_t);
+
+        count = set_joints(r->t, joints, bits);
+        r->t->joints = joints;
+        r->t->joint_bits = bits;
+    } while (8 * count > (int64_t)1 << bits && bits < MODC_JOINT_BITS_MOST);
 }
 
 /* Tokens whose bytes, as a piece, become the token alone. */
@@ -328,7 +345,8 @@ static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
         int64_t ids[2];
         struct modc_tokens tokens = {.ids = ids, .room = 2};
         const size_t bytes = length_of(t, i), suffix = (size_t)t->suffix_bytes;
-        const struct modc_view view = {t->bytes + t->starts[i], bytes - (bytes > suffix ? suffix : 0), 0, 0, NULL};
+        const struct modc_view view = {.text = t->bytes + t->starts[i],
+                                       .bytes = bytes - (bytes > suffix ? suffix : 0)};
         struct modc_encoder e = {.t = t, .text = view.text, .bytes = view.bytes, .tokens = &tokens};
 
         if (bytes <= suffix || modc_find(t, view.text, bytes) != i ||
@@ -337,7 +355,7 @@ static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
         e.free = workspace;
         e.end = workspace + room;
         if (!ignore_merges)
-            modc_bpe(&e, &view, 0, view.bytes);
+            (t->model == MODC_UNIGRAM ? modc_unigram : modc_bpe)(&e, &view, 0, view.bytes);
         whole[i] = ignore_merges || (tokens.count == 1 && ids[0] == i && e.status == MODC_OK);
     }
     for (int i = 0; i < t->vocabulary; i++)
@@ -348,15 +366,17 @@ static void mark_whole(struct tokenizer_reader *r, bool ignore_merges)
 /* ---- models ------------------------------------------------------------------------------------------------- */
 
 /* What tokens are written with: note [affixes] in modc_tokenizer.h. An empty one is none. */
-static bool read_affix(struct tokenizer_reader *r, const struct json *model, const char *key, const char **affix,
-                       int *count)
+static bool read_affix(struct tokenizer_reader *r, const struct json *model, const char *key,
+                       const char **affix, int *count)
 {
     const struct json *text = NULL;
     unsigned char *bytes;
     size_t own;
 
-    if (!tokenizer_text(r, model, "model", key, &text) || !text || text->bytes == 0)
-        return !text || text->bytes == 0;
+    if (!tokenizer_text(r, model, "model", key, &text))
+        return false;
+    if (!text || text->bytes == 0)
+        return true;
     bytes = (unsigned char *)arena_copy(&r->cx->arena, text->text, text->bytes);
     own = text->bytes;
     if (r->byte_level && !vocabulary_bytes(text->text, text->bytes, bytes, &own))
@@ -402,14 +422,15 @@ static bool read_bpe(struct tokenizer_reader *r, const struct json *root, const 
     if (!read_vocabulary(r, root, model) || !vocabulary_read_added(r, root))
         return false;
     r->t->byte_level = r->byte_level;
-    vocabulary_finish(r);
-    if (!read_unknown(r, model) || !read_bytes(r, model, fallback) || !read_merges(r, model))
+    if (!vocabulary_finish(r) || !read_unknown(r, model) || !read_bytes(r, model, fallback) ||
+        !read_merges(r, model))
         return false;
     bare = !r->t->prefix && !r->t->suffix;
     for (int i = 0; r->byte_level && i < 256; i++)
         r->t->leaves_out |= (r->t->byte_ids[i] < 0 || !bare) && r->t->unknown < 0;
     r->t->leaves_out |= !r->byte_level && r->t->unknown < 0 && !r->t->byte_ids;
-    if (!r->byte_level && !r->t->leaves_out && !ignore && bare) /* else a piece may be a token that no merge makes */
+    if (!r->byte_level && !r->t->leaves_out && !ignore &&
+        bare) /* else a piece may be a token that no merge makes */
         mark_joints(r);
     mark_whole(r, ignore);
     return true;
@@ -426,7 +447,8 @@ static bool read_wordpiece(struct tokenizer_reader *r, const struct json *root, 
         !tokenizer_whole(r, model, "model", "max_input_chars_per_word", INT32_MAX, &most) ||
         !read_vocabulary(r, root, model) || !vocabulary_read_added(r, root))
         return false;
-    vocabulary_finish(r);
+    if (!vocabulary_finish(r))
+        return false;
     r->t->prefix = prefix ? prefix->text : "##";
     r->t->prefix_bytes = prefix ? (int)prefix->bytes : 2;
     r->t->most_characters = (int)most;
@@ -440,8 +462,7 @@ static bool read_wordlevel(struct tokenizer_reader *r, const struct json *root, 
     if (!tokenizer_keys(r, model, "model", "type unk_token vocab") || !read_vocabulary(r, root, model) ||
         !vocabulary_read_added(r, root))
         return false;
-    vocabulary_finish(r);
-    if (!read_unknown(r, model))
+    if (!vocabulary_finish(r) || !read_unknown(r, model))
         return false;
     return r->t->unknown >= 0 || tokenizer_refuse(r, model, "model.unk_token", "it is missing");
 }
@@ -507,15 +528,17 @@ static bool read_unigram(struct tokenizer_reader *r, const struct json *root, co
     }
     if (unknown < 0 || unknown >= vocab->count)
         return tokenizer_refuse(r, model, "model.unk_id", "it is no token of the vocabulary");
-    if (!vocabulary_read_added(r, root))
+    if (!vocabulary_read_added(r, root) || !vocabulary_finish(r))
         return false;
-    vocabulary_finish(r);
     r->t->unknown = (int32_t)unknown;
     r->t->unk = unknown;
     r->t->fuse_unknown = true;
     r->t->scores = scores;
     r->t->unknown_score = least - PENALTY;
-    return read_bytes(r, model, fallback);
+    if (!read_bytes(r, model, fallback))
+        return false;
+    mark_whole(r, false);
+    return true;
 }
 
 bool model_read(struct tokenizer_reader *r, const struct json *root)

@@ -75,6 +75,9 @@ void regex_of_sets(struct tokenizer_reader *r, const struct characters *const *s
 /* tokenizer_text.c: normalisers, and steps of decoders */
 bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const char *path);
 
+/* What rows of steps make of plain characters, when kinds are known. */
+void normalizer_finish(struct tokenizer_reader *r);
+
 /* tokenizer_charsmap.c: the map of a Precompiled, and how many bytes a byte becomes at most */
 bool charsmap_read(struct tokenizer_reader *r, const struct json *json, const char *path,
                    const struct modc_charsmap **charsmap, int *growth);

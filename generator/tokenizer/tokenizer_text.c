@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "modc_tokenizer.h"
+#include "modc_tokenizer_parts.h"
 
 static bool add_step(struct tokenizer_reader *r, const struct json *json, const char *path,
                      struct modc_step step)
@@ -175,6 +175,62 @@ static bool read_bert(struct tokenizer_reader *r, const struct json *json, const
     return !lower || read_lowercase(r, json, path);
 }
 
+/* ---- plain characters: the note in modc_tokenizer.h -------------------------------------------------------------------- */
+
+static bool goes_by_characters(enum modc_step_kind kind)
+{
+    return kind != MODC_STEP_STRIP && kind != MODC_STEP_REPLACE && kind != MODC_STEP_PREPEND;
+}
+
+/* What a row of steps makes of each byte. What a map of characters takes away counts as a part of the character in front of it, and a
+ * carriage return may be of one cluster with what follows. */
+static const uint8_t *plain_of(struct tokenizer_reader *r, const struct modc_step *steps, int count)
+{
+    enum { ROOM = 1 << 16 };
+    struct modc_tokenizer alone = *r->t;
+    struct modc_tokens tokens = {0};
+    uint8_t *plain = ARENA_ARRAY(&r->cx->arena, 256, uint8_t);
+    unsigned char *workspace = arena_alloc(&r->cx->arena, ROOM);
+    bool maps = false;
+
+    memcpy(alone.steps, steps, (size_t)count * sizeof *steps);
+    alone.step_count = count;
+    for (int i = 0; i < count; i++)
+        maps |= steps[i].kind == MODC_STEP_CHARSMAP;
+    memset(plain, MODC_PLAIN_NOT, 256);
+    for (int c = 0; c < 0x80; c++) {
+        const unsigned char byte = (unsigned char)c;
+        struct modc_view view = {.text = &byte, .bytes = 1};
+        struct modc_encoder e = {.t = &alone, .text = &byte, .bytes = 1, .tokens = &tokens};
+
+        e.free = workspace;
+        e.end = workspace + ROOM;
+        if (!modc_normalise(&e, &view) || (maps && (c == '\r' || view.bytes == 0)))
+            continue;
+        if (view.bytes == 0)
+            plain[c] = MODC_PLAIN_GONE;
+        else if (view.bytes == 1)
+            plain[c] = view.text[0];
+    }
+    return plain;
+}
+
+void normalizer_finish(struct tokenizer_reader *r)
+{
+    for (int i = 0, count; i < r->t->step_count; i += count) {
+        for (count = 0; i + count < r->t->step_count && goes_by_characters(r->t->steps[i + count].kind);
+             count++)
+            continue;
+        if (count > 0) {
+            r->t->steps[i].plain = plain_of(r, &r->t->steps[i], count);
+            r->t->steps[i].plain_steps = count;
+        }
+        count += count == 0;
+    }
+}
+
+/* ---- the section ----------------------------------------------------------------------------------------------- */
+
 static bool read_sequence(struct tokenizer_reader *r, const struct json *json, const char *path)
 {
     const struct json *list = tokenizer_sequence(r, json, path, "normalizers");
@@ -195,8 +251,9 @@ bool normalizer_read(struct tokenizer_reader *r, const struct json *json, const 
     static const struct {
         const char *type;
         bool (*read)(struct tokenizer_reader *r, const struct json *json, const char *path);
-    } rows[] = {{"Lowercase", read_lowercase}, {"Strip", read_strip},         {"Replace", read_replace},
-                {"Prepend", read_prepend},     {"BertNormalizer", read_bert}, {"Precompiled", read_precompiled},
+    } rows[] = {{"Lowercase", read_lowercase}, {"Strip", read_strip},
+                {"Replace", read_replace},     {"Prepend", read_prepend},
+                {"BertNormalizer", read_bert}, {"Precompiled", read_precompiled},
                 {"Sequence", read_sequence}};
     const char *type = tokenizer_type(r, json, path);
 

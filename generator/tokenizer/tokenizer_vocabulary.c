@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "modc_tokenizer_parts.h"
+#include "tokenizer/trie.h"
 
 /* ---- by their text -------------------------------------------------------------------------------------------- */
 
@@ -84,7 +85,7 @@ static bool normalised(struct tokenizer_reader *r, struct found *found)
     const size_t room = found->count * 4096 + MOST;
     struct modc_tokens tokens = {0};
     struct modc_encoder e = {.t = r->t, .text = found->bytes, .bytes = found->count, .tokens = &tokens};
-    struct modc_view view = {found->bytes, found->count, 0, 0, NULL};
+    struct modc_view view = {.text = found->bytes, .bytes = found->count};
 
     e.free = arena_alloc(&r->cx->arena, room);
     e.end = e.free + room;
@@ -196,6 +197,7 @@ bool vocabulary_read_added(struct tokenizer_reader *r, const struct json *root)
         add_kinds(r);
     if (!tokenizer_kinds(r, root)) /* normalisers know them from here on */
         return false;
+    normalizer_finish(r);
     for (int i = 0; i < count; i++) {
         if (found[i].normal && r->t->step_count > 0 && !normalised(r, &found[i]))
             return tokenizer_refuse(r, &list->items[i], tokenizer_path(r, "", "added_tokens", i),
@@ -257,55 +259,27 @@ static bool is_byte_token(const char *token, size_t length)
            strchr(digits, token[4]);
 }
 
-static uint32_t hash_of(const unsigned char *s, size_t bytes)
-{
-    uint32_t hash = MODC_HASH_START;
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = modc_hash_add(hash, s[i]);
-    return hash;
-}
-
-/* The model's tokens by hash; `found` says which texts can be looked for at all. */
-static void hash_tokens(struct tokenizer_reader *r, const bool *found)
+/* The model's tokens by their bytes; `found` says which texts can be looked for at all. */
+static bool put_trie(struct tokenizer_reader *r, const bool *found)
 {
     struct modc_tokenizer *t = r->t;
-    uint32_t *starts, *ids, count = 0;
-    uint8_t *prints;
+    struct trie_key *keys = ARENA_ARRAY(&r->cx->arena, t->vocabulary + 1, struct trie_key);
+    int count = 0;
 
-    for (t->bucket_count = 1; 2 * t->bucket_count < (uint32_t)t->vocabulary; t->bucket_count *= 2)
-        continue;
-    starts = ARENA_ARRAY(&r->cx->arena, t->bucket_count + 2, uint32_t);
-    for (int i = 0; i < t->vocabulary; i++)
-        count += found[i];
-    ids = ARENA_ARRAY(&r->cx->arena, count + 1, uint32_t);
-    prints = ARENA_ARRAY(&r->cx->arena, count + 1, uint8_t);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < t->vocabulary; i++) {
-            const size_t bytes = t->starts[i + 1] - t->starts[i];
-            const uint32_t hash = hash_of(t->bytes + t->starts[i], bytes);
-            const uint32_t bucket = MODC_HASH_BUCKET(hash, t->bucket_count);
+    for (int i = 0; i < t->vocabulary; i++) {
+        const size_t bytes = t->starts[i + 1] - t->starts[i];
 
-            if (!found[i])
-                continue;
-            if (pass == 0) {
-                starts[bucket + 2]++;
-            } else {
-                prints[starts[bucket + 1]] = MODC_HASH_PRINT(hash);
-                ids[starts[bucket + 1]++] = (uint32_t)i;
-            }
-            if ((int)bytes > t->longest)
-                t->longest = (int)bytes;
-        }
-        for (uint32_t i = 2; pass == 0 && i <= t->bucket_count; i++)
-            starts[i] += starts[i - 1];
+        if (!found[i])
+            continue;
+        keys[count++] = (struct trie_key){t->bytes + t->starts[i], bytes, (uint32_t)i};
+        if ((int)bytes > t->longest)
+            t->longest = (int)bytes;
     }
-    t->buckets = starts;
-    t->bucket_ids = ids;
-    t->bucket_prints = prints;
+    t->trie = trie_build(&r->cx->arena, keys, count, &t->trie_units);
+    return t->trie || tokenizer_refuse(r, r->root, "model.vocab", "its %d tokens have too many bytes", count);
 }
 
-void vocabulary_finish(struct tokenizer_reader *r)
+bool vocabulary_finish(struct tokenizer_reader *r)
 {
     struct modc_tokenizer *t = r->t;
     struct text all = text_new(&r->cx->arena);
@@ -334,5 +308,5 @@ void vocabulary_finish(struct tokenizer_reader *r)
     starts[t->vocabulary] = (uint32_t)all.length;
     t->bytes = (const uint8_t *)all.data;
     t->starts = starts;
-    hash_tokens(r, found);
+    return put_trie(r, found);
 }

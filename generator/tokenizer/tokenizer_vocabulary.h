@@ -17,8 +17,8 @@ bool vocabulary_read_added(struct tokenizer_reader *r, const struct json *root);
 /* The most ids that a tokenizer may have. */
 enum { VOCABULARY_MOST = 1 << 22 };
 
-/* The tables of tokens: their bytes, flags, and the model's by hash. */
-void vocabulary_finish(struct tokenizer_reader *r);
+/* The tables of tokens: their bytes, flags, and a trie of the model's; false after an error. */
+bool vocabulary_finish(struct tokenizer_reader *r);
 
 /* The bytes that characters of byte-level BPE stand for; false: one of them stands for none. */
 bool vocabulary_bytes(const char *token, size_t length, unsigned char *bytes, size_t *count);

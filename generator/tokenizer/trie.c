@@ -8,7 +8,7 @@
 
 enum {
     LABELS = 256,
-    TRIES = 128, /* free units that are tried before room at the end is taken */
+    TRIES = 64, /* free units that are tried before those are left to single successors */
     ROOM = MODC_TRIE_MOST + LABELS
 };
 
@@ -23,6 +23,7 @@ struct builder {
     int *next, *before; /* units that are not used, in a ring that begins at `room` */
     bool *is_base;
     int room, end; /* units that there are; behind the last that is used */
+    int from;      /* before it several successors have found no room */
 };
 
 static int compare(const void *left, const void *right)
@@ -56,18 +57,28 @@ static bool fits(const struct builder *b, int base, const unsigned char *labels,
     return true;
 }
 
-/* A base with room for these labels, and for a value where a text ends; 0: there is none. */
-static int find_base(const struct builder *b, const unsigned char *labels, int count, bool ends)
+/* Tries free units from `at` on; *at is where it gave up. */
+static int try_bases(const struct builder *b, int *at, const unsigned char *labels, int count, bool ends)
 {
-    int tries = 0;
-
-    for (int at = b->next[b->room]; at < b->room && tries < TRIES; at = b->next[at], tries++)
-        if (fits(b, at - labels[0], labels, count, ends))
-            return at - labels[0];
-    for (int base = b->end + 1; base + LABELS <= b->room; base++)
-        if (fits(b, base, labels, count, ends))
-            return base;
+    for (int tries = 0; *at < b->room && tries < TRIES; *at = b->next[*at], tries++)
+        if (fits(b, *at - labels[0], labels, count, ends))
+            return *at - labels[0];
     return 0;
+}
+
+/* A base with room for these labels, and for a value where a text ends; 0: there is none. A single label takes what others left free;
+ * several are tried from where the last ones found room on. */
+static int find_base(struct builder *b, const unsigned char *labels, int count, bool ends)
+{
+    int first = b->next[b->room];
+    int base = count <= 1 ? try_bases(b, &first, labels, count, ends) : 0;
+
+    while (base == 0 && b->from < b->room) {
+        while (b->from < b->room && !is_free(b, b->from))
+            b->from++;
+        base = try_bases(b, &b->from, labels, count, ends);
+    }
+    return base;
 }
 
 /* Places what a branch leads to. Branches that go on are put behind the others. */
@@ -96,20 +107,20 @@ static bool place(struct builder *b, const struct trie_key *keys, const struct b
     b->units[own->unit] |= (uint32_t)base << MODC_TRIE_BASE | (ends ? MODC_TRIE_ENDS : 0);
     if (ends) {
         use(b, base - 1);
-        b->units[base - 1] = MODC_TRIE_NONE | keys[own->first].value;
+        b->units[base - 1] = keys[own->first].value << 1;
     }
     for (int i = 0; i < count; i++) {
         use(b, base + labels[i]);
-        b->units[base + labels[i]] = labels[i];
-        branches[(*branch_count)++] =
-            (struct branch){starts[i], starts[i + 1], base + labels[i], own->depth + 1};
+        b->units[base + labels[i]] = (uint32_t)labels[i] << MODC_TRIE_LABEL | MODC_TRIE_USED;
+        branches[(*branch_count)++] = (struct branch){starts[i], starts[i + 1], base + labels[i],
+                                                      own->depth + 1};
     }
     return true;
 }
 
 const uint32_t *trie_build(struct arena *arena, struct trie_key *keys, int count, int *units)
 {
-    struct builder b = {.room = 64 * LABELS};
+    struct builder b = {.room = 64 * LABELS, .from = 1};
     struct branch *branches;
     int branch_count = 1;
 
@@ -126,10 +137,8 @@ const uint32_t *trie_build(struct arena *arena, struct trie_key *keys, int count
         b.next[i] = i < b.room ? i + 1 : 0;
         b.before[i] = i > 0 ? i - 1 : b.room;
     }
-    for (int i = 0; i < b.room; i++)
-        b.units[i] = MODC_TRIE_NONE;
     use(&b, 0);
-    b.units[0] = 0;
+    b.units[0] = count > 0 ? MODC_TRIE_USED : MODC_TRIE_NOWHERE;
     branches[0] = (struct branch){0, count, 0, 0};
     for (int i = 0; i < branch_count; i++)
         if (count > 0 && !place(&b, keys, &branches[i], branches, &branch_count))

@@ -11,7 +11,9 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "modc_tokenizer.h"
+#include "modc_tokenizer_trie.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/trie.h"
 
 static struct options options;
 
@@ -137,7 +139,7 @@ static void test_merges(void **state)
 static void test_workspace(void **state)
 {
     static char text[3000];
-    static MODC_ALIGNED char workspace[sizeof text * 40];
+    static MODC_ALIGNED char workspace[sizeof text * 48];
     struct cx cx = {.options = &options};
     const struct modc_tokenizer *t = read(&cx, BPE("\"a b\", \"b c\", \"ab c\""));
     int64_t ids[sizeof text];
@@ -153,13 +155,49 @@ static void test_workspace(void **state)
     arena_free(&cx.arena);
 }
 
+/* Every text is found with its value, and none but these: with bytes of 0, texts that others begin with, and large values. */
+static void test_trie(void **state)
+{
+    enum { COUNT_OF_KEYS = 3000, LONGEST = 6 };
+    static unsigned char bytes[COUNT_OF_KEYS][LONGEST];
+    static struct trie_key keys[COUNT_OF_KEYS + 1];
+    struct cx cx = {.options = &options};
+    int units = 0;
+    const uint32_t *trie = trie_build(&cx.arena, keys, 0, &units);
+
+    (void)state;
+    assert_int_equal(modc_trie_value(trie, modc_trie_walk(trie, trie[0], bytes[0], 1)), -1);
+    assert_int_equal(modc_trie_value(trie, trie[0]), -1);
+    for (uint32_t i = 0; i < COUNT_OF_KEYS;
+         i++) { /* of two digits to the base 3, and one to the base 256, several times */
+        const uint32_t digits[LONGEST] = {i % 256, i / 256 % 3, i / 768, 0, i % 7, 255};
+
+        for (int k = 0; k < LONGEST; k++)
+            bytes[i][k] = (unsigned char)digits[k];
+        keys[i] = (struct trie_key){bytes[i], i % 3 == 0 ? LONGEST : 3, i % 5 == 0 ? 0x7fffffff - i : i};
+    }
+    trie = trie_build(&cx.arena, keys, COUNT_OF_KEYS, &units);
+    assert_non_null(trie);
+    assert_in_range(units, COUNT_OF_KEYS, 4 * LONGEST * COUNT_OF_KEYS);
+    for (uint32_t i = 0; i < COUNT_OF_KEYS; i++) {
+        const uint32_t value = i % 5 == 0 ? 0x7fffffff - i : i;
+        const uint32_t three = modc_trie_walk(trie, trie[0], bytes[i], 3);
+        const uint32_t all = modc_trie_walk(trie, three, bytes[i] + 3, LONGEST - 3);
+
+        assert_int_equal(modc_trie_value(trie, trie[0]), -1);
+        assert_int_equal(modc_trie_value(trie, modc_trie_walk(trie, trie[0], bytes[i], 2)), -1);
+        assert_int_equal(modc_trie_value(trie, three), i % 3 == 0 ? -1 : (int32_t)value);
+        assert_int_equal(modc_trie_value(trie, all), i % 3 == 0 ? (int32_t)value : -1);
+        assert_int_equal(modc_trie_walk(trie, all, bytes[i], 1), MODC_TRIE_NOWHERE);
+    }
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_merges),
-        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_patterns), cmocka_unit_test(test_merges),
+        cmocka_unit_test(test_workspace), cmocka_unit_test(test_trie),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ extern const struct modc_tokenizer brief_tokenizer;
 #define BRIEF_TOKENIZER_UNK 0
 #define BRIEF_TOKENIZER_TEXT 34 /* bytes of text that a token completes at most */
 /* Of workspace, for a text of so many bytes. */
-#define BRIEF_TOKENIZER_BYTES(bytes) ((size_t)(bytes)*135 + 1107)
+#define BRIEF_TOKENIZER_BYTES(bytes) ((size_t)(bytes)*159 + 1203)
 
 /* brief_encode_text, brief_decode_text, brief_decoder_init, brief_token_id, brief_token_text; see
  * modc_tokenizer.h. */

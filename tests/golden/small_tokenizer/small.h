@@ -61,7 +61,7 @@ extern const struct modc_tokenizer small_tokenizer;
 #define SMALL_TOKENIZER_UNK 0
 #define SMALL_TOKENIZER_TEXT 34 /* bytes of text that a token completes at most */
 /* Of workspace, for a text of so many bytes. */
-#define SMALL_TOKENIZER_BYTES(bytes) ((size_t)(bytes)*135 + 1107)
+#define SMALL_TOKENIZER_BYTES(bytes) ((size_t)(bytes)*159 + 1203)
 
 /* small_encode_text, small_decode_text, small_decoder_init, small_token_id, small_token_text; see
  * modc_tokenizer.h. */

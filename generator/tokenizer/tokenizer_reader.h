@@ -68,6 +68,9 @@ bool regex_read(struct tokenizer_reader *r, const struct json *pattern, const ch
                 size_t bytes, struct modc_stage *stage);
 void regex_finish(struct tokenizer_reader *r, struct modc_stage *stage);
 
+/* How many characters a match has at least. */
+int regex_least(struct tokenizer_reader *r, const struct modc_stage *stage);
+
 /* A pattern that matches one character of the first of these sets, or of the next ones; runs: as many as there are. */
 void regex_of_sets(struct tokenizer_reader *r, const struct characters *const *sets, int count, bool runs,
                    struct modc_stage *stage);

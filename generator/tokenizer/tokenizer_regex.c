@@ -2,6 +2,7 @@
  * tokenizers have them. Read as Oniguruma does in the package `tokenizers`. A pattern becomes a tree, then a graph. */
 #include "tokenizer/tokenizer_reader.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "modc_tokenizer.h"
@@ -587,6 +588,25 @@ bool regex_read(struct tokenizer_reader *r, const struct json *pattern, const ch
         return tokenizer_refuse(r, pattern, path, "the pattern is too long");
     put_graph(&g, starts, whole.count, stage);
     return true;
+}
+
+int regex_least(struct tokenizer_reader *r, const struct modc_stage *stage)
+{
+    uint32_t *from = ARENA_ARRAY(&r->cx->arena, stage->node_count, uint32_t), least = UINT16_MAX;
+
+    for (int i = 0; i < stage->node_count; i++) { /* what follows a node was laid before it */
+        const struct modc_node *node = &stage->nodes[i];
+        const bool takes = node->op == MODC_NODE_SET || node->op == MODC_NODE_POSSESSIVE;
+
+        assert(node->op == MODC_NODE_END || node->next < i);
+        from[i] = node->op == MODC_NODE_END ? 0 : from[node->next] + (takes ? node->least : 0);
+        if (node->op == MODC_NODE_EITHER && from[node->other] < from[i])
+            from[i] = from[node->other];
+    }
+    for (int i = 0; i < stage->alternative_count; i++)
+        if (from[stage->alternatives[i]] < least)
+            least = from[stage->alternatives[i]];
+    return least > 0 ? (int)least : 1;
 }
 
 void regex_of_sets(struct tokenizer_reader *r, const struct characters *const *sets, int count, bool runs,

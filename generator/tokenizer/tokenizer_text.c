@@ -91,13 +91,13 @@ static bool read_replace(struct tokenizer_reader *r, const struct json *json, co
     const struct json *content = NULL, *pattern = json_member(json, "pattern");
     const struct json *from = json_member(pattern, "String"), *regex = json_member(pattern, "Regex");
     struct modc_step step = {.kind = MODC_STEP_REPLACE};
+    int least = 1; /* bytes of what is replaced */
 
     if (!tokenizer_keys(r, json, path, "type pattern content") ||
         !tokenizer_text(r, json, path, "content", &content))
         return false;
     step.to = content ? content->text : "";
     step.to_bytes = content ? (int)content->bytes : 0;
-    step.growth = step.to_bytes > 1 ? step.to_bytes : 1;
     path = tokenizer_path(r, path, "pattern", -1);
     if (regex && regex->kind == JSON_STRING) {
         struct modc_stage *stage = ARENA_NEW(&r->cx->arena, struct modc_stage);
@@ -105,15 +105,16 @@ static bool read_replace(struct tokenizer_reader *r, const struct json *json, co
         step.pattern = stage;
         if (!regex_read(r, regex, tokenizer_path(r, path, "Regex", -1), regex->text, regex->bytes, stage))
             return false;
+        least = regex_least(r, stage);
     } else if (from && from->kind == JSON_STRING && from->bytes > 0) {
         step.from = from->text;
         step.from_bytes = (int)from->bytes;
-        step.growth = (step.to_bytes + step.from_bytes - 1) / step.from_bytes;
-        step.growth = step.growth > 1 ? step.growth : 1;
+        least = step.from_bytes;
     } else {
         return tokenizer_refuse(r, pattern ? pattern : json, path,
                                 "expected {\"String\": ...} or {\"Regex\": ...}");
     }
+    step.growth = step.to_bytes > least ? (step.to_bytes + least - 1) / least : 1;
     return add_step(r, json, path, step);
 }
 

@@ -99,10 +99,11 @@ int modc_driver_call_failed(const struct run *run, enum modc_status status)
     }
     if (status == MODC_UNSUPPORTED)
         return modc_driver_fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
-    return modc_driver_fail(
-        status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE || status == MODC_FULL ? EXIT_FILES
-                                                                                                          : EXIT_BUG,
-        where, "%s%s%s", path, colon, text);
+    return modc_driver_fail(status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ||
+                                    status == MODC_FULL
+                                ? EXIT_FILES
+                                : EXIT_BUG,
+                            where, "%s%s%s", path, colon, text);
 }
 
 int modc_driver_call(struct run *run)

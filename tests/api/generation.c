@@ -1093,7 +1093,8 @@ int main(int argc, char **argv)
     const int rounds = device ? 45 : 1200;
 
     for (int seed = first; seed < first + count; seed++) {
-        run(seed % 3 == 0 ? make_keeper((uint64_t)seed) : make_writer((uint64_t)seed), (uint64_t)seed, rounds);
+        run(seed % 3 == 0 ? make_keeper((uint64_t)seed) : make_writer((uint64_t)seed), (uint64_t)seed,
+            rounds);
         run(make_runner((uint64_t)seed), (uint64_t)seed, rounds);
     }
     return 0;

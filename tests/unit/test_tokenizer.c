@@ -193,11 +193,27 @@ static void test_trie(void **state)
     arena_free(&cx.arena);
 }
 
+/* As many units as an offset reaches, and no more. */
+static void test_trie_limit(void **state)
+{
+    enum { MOST = 1 << 21 };
+    struct cx cx = {.options = &options};
+    static const unsigned char bytes[MOST + 1];
+    struct trie_key key[2] = {{bytes, MOST / 2, 0}};
+    int units;
+
+    (void)state;
+    assert_non_null(trie_build(&cx.arena, key, 1, &units));
+    key[0].count = MOST + 1;
+    assert_null(trie_build(&cx.arena, key, 1, &units));
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),      cmocka_unit_test(test_patterns), cmocka_unit_test(test_merges),
-        cmocka_unit_test(test_workspace), cmocka_unit_test(test_trie),
+        cmocka_unit_test(test_workspace), cmocka_unit_test(test_trie),     cmocka_unit_test(test_trie_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

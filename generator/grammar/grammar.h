@@ -13,7 +13,8 @@ struct tokenizer;    /* tokenizer/tokenizer.h */
 enum {
     GRAMMAR_MAX_STATES = 1 << 15, /* of the automaton, before it is made minimal */
     GRAMMAR_MAX_PARTS = 1 << 19,  /* of what is made of the text before that */
-    GRAMMAR_MAX_DEPTH = 100       /* of groups in groups, and schemas in schemas */
+    GRAMMAR_MAX_DEPTH = 100,      /* of groups in groups, and schemas in schemas */
+    GRAMMAR_MAX_SCHEMAS = 1 << 14 /* that are read, in all combinations */
 };
 
 /* A pattern: `length` bytes at `text`. Where these stand so in a source, places point there; else all is said of `loc`. */

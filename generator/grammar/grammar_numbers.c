@@ -239,7 +239,8 @@ struct part *part_multiples(struct cx *cx, const struct decimal *of)
     const int places = (int)strlen(of->fraction);
     const char *all = arena_format(&cx->arena, "%s%s", of->whole, of->fraction);
     struct table *table = ARENA_NEW(&cx->arena, struct table);
-    int n = 0, zeros, scale[MOST_DIGITS + 1];
+    int n = 0, zeros,
+        scale[2 * MOST_DIGITS + 1]; /* decimal_read's exponent moves the point by as many digits again */
 
     for (const char *at = all; *at; at++) {
         n = 10 * n + (*at - '0');

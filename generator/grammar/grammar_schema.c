@@ -116,6 +116,13 @@ static bool leads_to(struct schema *s, const struct json *json, const struct jso
     for (int i = 0; i < json->count; i++) {
         const struct json *item = &json->items[i], *next;
 
+        if (json->kind == JSON_OBJECT && item->kind == JSON_OBJECT &&
+            json_is_text(&json->keys[i], "properties")) {
+            for (int k = 0; k < item->count; k++) /* whose keys are names */
+                if (leads_to(s, &item->items[k], target, seen, count))
+                    return true;
+            continue;
+        }
         if (json->kind == JSON_OBJECT &&
             has_word(" $defs definitions default examples enum const ", json->keys[i].text))
             continue;
@@ -350,7 +357,8 @@ static struct part *read_listed(struct schema *s, const struct all *all, const s
         struct decimal decimal;
 
         if (!decimal_read(s->cx, value->text, &decimal))
-            return part_never(s->cx);
+            return schema_refuse(s, value, path,
+                                 "a number of more than 60 digits beside keys that say more of numbers");
         rule = schema_read_number(s, all, false);
         if (rule) { /* which has no exponents */
             struct part *plain = schema_word(s, arena_format(&s->cx->arena, "%s%s%s%s",
@@ -445,6 +453,16 @@ struct part *schema_read_all(struct schema *s, const struct all *all)
     if (s->depth == GRAMMAR_MAX_DEPTH)
         return schema_refuse(s, all->count > 0 ? all->list[0].schema : s->root,
                              all->count > 0 ? all->list[0].path : "", "too many schemas in schemas");
+    if (s->reads == GRAMMAR_MAX_SCHEMAS) {
+        schema_refuse(s, s->root, "", "more than %d schemas come of it, with their combinations",
+                      GRAMMAR_MAX_SCHEMAS);
+        diag_hint(
+            s->cx,
+            "alternatives beside alternatives are read in each combination, and a schema that is part of itself, "
+            "or may be anything, as often as 'depth' says, in each of its places");
+        return NULL;
+    }
+    s->reads++;
     s->depth++;
     if (all->count == 1 && !all->list[0].done && is_alone(all->list[0].schema, "$ref")) {
         part = read_reference(s, &all->list[0]);

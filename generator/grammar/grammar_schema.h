@@ -45,6 +45,7 @@ struct schema {
     struct definition *definitions;
     int count;
     int depth;
+    int reads;   /* schemas so far, each as often as it was read */
     bool is_cut; /* a reference was not followed: note [depth] */
     struct part *comma, *colon;
 };

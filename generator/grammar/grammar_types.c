@@ -229,8 +229,10 @@ static struct part *read_limit(struct schema *s, const struct demand *demand, co
         return schema_refuse(s, json, path, "expected a number above 0");
     part = part_multiples(s->cx, &decimal);
     return part ? part
-                : schema_refuse(s, json, path,
-                                "an automaton for it would be too large: there are those for up to 4 digits");
+                : schema_refuse(
+                      s, json, path,
+                      "an automaton for it would be too large: there are those for whole numbers up to "
+                      "10000, and for 3 digits with a fraction");
 }
 
 struct part *schema_read_number(struct schema *s, const struct all *all, bool whole)

@@ -242,6 +242,7 @@ static void test_states(void **state)
         {true, "{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 99999}", 7},
         {true, "{\"type\": \"number\", \"multipleOf\": 0.01}", 8},
         {true, "{\"type\": \"array\", \"items\": {\"$ref\": \"#\"}}", 16},
+        {true, "{\"type\": \"object\", \"properties\": {\"default\": {\"$ref\": \"#\"}}}", 43},
         {true, "{}", 549},
     };
     struct cx cx = {.options = &options};

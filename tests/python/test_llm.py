@@ -462,6 +462,73 @@ class Queues(Case):
                 queue.generate([1])
             self.assertRaisesRegex(modc.Error, r"stream\(\): no token could be picked: ", next, queue.stream([1]))
 
+    def test_races(self):
+        """Who is on the way into C when the queue is closed, who waits for what only the own thread gives, and who gave up meanwhile."""
+        queue, gate, told = modc.Queue(self.made), threading.Event(), []
+        library, submit = queue._shared.library, queue._shared.library.queue_submit
+
+        def late(*arguments):
+            gate.wait(10)
+            return submit(*arguments)
+
+        def ask():
+            try:
+                queue.submit([1])
+            except modc.Error as error:
+                told.append(str(error))
+
+        with mock.patch.object(library, "queue_submit", late):
+            asks, ends = threading.Thread(target=ask), threading.Thread(target=queue.close)
+            asks.start()
+            while not queue._shared.inside:
+                time.sleep(0.001)
+            ends.start()
+            ends.join(0.1)
+            self.assertTrue(ends.is_alive())
+            gate.set()
+            asks.join()
+            ends.join()
+        self.assertEqual(told, ["submit(): the queue was shut down"])
+
+        with modc.Queue(self.made, min_batch_size=2, batching_timeout=None, max_queue=2) as queue:
+            done = threading.Event()
+
+            def more(_):
+                try:
+                    for _ in range(50):
+                        queue.submit([1])
+                except Full:
+                    done.set()
+
+            queue.submit([1]).add_done_callback(more)
+            queue.submit([1])  # with which both begin
+            self.assertTrue(done.wait(10))
+        with modc.Queue(self.made) as queue:
+            stream = queue.stream([1])
+            with queue._shared.left:  # as a collector that runs there
+                stream.close()
+            stream = queue.stream([1], max_new_tokens=4)
+            asyncio.run(stream.__anext__())
+            self.says(modc.Error, "stream(): it is read in a loop of asyncio", next, stream)
+
+    def test_given_up(self):
+        async def give_up(queue, gate):
+            task = asyncio.ensure_future(queue.agenerate([1]))
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            gate.set()
+
+        with modc.Queue(self.made, min_batch_size=2, batching_timeout=None) as queue:
+            gate, submit = threading.Event(), queue.submit
+            with mock.patch.object(queue, "submit", lambda *prompt, **given: gate.wait(10) and submit(*prompt, **given)):
+                asyncio.run(give_up(queue, gate))
+            until = time.monotonic() + 10
+            while queue.state()["pending_futures"] and time.monotonic() < until:
+                time.sleep(0.001)
+            self.assertEqual(queue.state()["pending_futures"], 0)
+
     def test_left(self):
         """One that nobody has ends, and its worker with it; a stream that nobody has ends its item."""
         queue = modc.Queue(self.made, min_batch_size=2, batching_timeout=None)

@@ -27,8 +27,11 @@ class Sink:
         with self.lock:
             if self.loop is None:
                 self.events.put(event)
-            elif not self.loop.is_closed():
+                return
+            try:
                 self.loop.call_soon_threadsafe(self.awaited.put_nowait, event)
+            except RuntimeError:  # it is closed: nobody waits
+                pass
 
     def attach(self):
         loop = asyncio.get_running_loop()
@@ -64,7 +67,8 @@ class Shared:
         if status == lib.ARGUMENT:
             raise ValueError(f"modc.Queue: {message.value.decode()}")
         self.library.check(status, "modc.Queue")
-        self.inner, self.closed, self.lock = self.library.queue_of(self.pointer), False, threading.Lock()
+        self.inner, self.closed, self.inside = self.library.queue_of(self.pointer), False, 0
+        self.left = threading.Condition()  # of `closed` and `inside`, over a lock that a finalizer may find held by its own thread
         self.thread = threading.Thread(target=self.take_news, name="modc.Queue", daemon=True)
         self.thread.start()
 
@@ -84,6 +88,8 @@ class Shared:
                 del self.items[news.id]
                 self.finish(item, news.ticket)
             item = None  # which may be the last that has it
+        with self.left:
+            self.left.wait_for(lambda: self.inside == 0)
         self.library.queue_destroy(self.pointer)
 
     def finish(self, item, ticket):
@@ -116,13 +122,20 @@ class Shared:
         if os.getpid() != self.process:
             raise Error(f"{name}(): the queue's worker is in the process that made it")
         number, ticket, message = next(self.numbers), ctypes.c_uint64(), ctypes.create_string_buffer(300)
-        with self.lock:
-            closed = self.closed
-        if closed:
-            raise Error(f"{name}(): the queue was shut down")
+        if threading.current_thread() is self.thread:  # from a callback of a future: places come of what this thread takes
+            timeout = 0
+        with self.left:
+            if self.closed:
+                raise Error(f"{name}(): the queue was shut down")
+            self.inside += 1
         self.items[number] = item
-        status = self.library.queue_submit(self.pointer, ctypes.byref(struct), number, item.sink is not None, timeout,
-                                           ctypes.byref(ticket), message, len(message))
+        try:
+            status = self.library.queue_submit(self.pointer, ctypes.byref(struct), number, item.sink is not None, timeout,
+                                               ctypes.byref(ticket), message, len(message))
+        finally:
+            with self.left:
+                self.inside -= 1
+                self.left.notify_all()
         if status == lib.OK:
             item.ticket = ticket.value
             return
@@ -137,8 +150,10 @@ class Shared:
         self.library.check(status, f"{name}()")
 
     def call(self, function, *arguments):
-        """A function of the queue in C; False: it was closed."""
-        with self.lock:
+        """A function of the queue in C; False: it was closed, or is another process's, whose worker may have held its mutex at the fork."""
+        if os.getpid() != self.process:
+            return False
+        with self.left:
             if not self.closed:
                 function(self.inner, *arguments)
             return not self.closed
@@ -147,15 +162,15 @@ class Shared:
         """Nothing where it has ended."""
         self.call(self.library.queue_cancel, ticket)
 
-    def close(self, finish):
-        with self.lock:
-            first, self.closed = not self.closed, True
+    def close(self, finish, patience=None):
         if os.getpid() != self.process:
             return
+        with self.left:
+            first, self.closed = not self.closed, True
         if first:
             self.library.queue_close(self.pointer, finish)
         if threading.current_thread() is not self.thread:
-            self.thread.join()
+            self.thread.join(patience)
 
 
 class Queue:
@@ -176,7 +191,7 @@ class Queue:
         settings = lib.QueueSettings(min_batch_size, max_batch_size or 0, FOREVER if batching_timeout is None else batching_timeout,
                                      max_queue, max_tokens or 0, max_return_sequences or llm.num_samples or 1, max_beams)
         self._llm, self._shared = llm, Shared(llm, settings)
-        self._end = weakref.finalize(self, self._shared.close, False)
+        self._end = weakref.finalize(self, self._shared.close, False, 1.0)  # no longer: it may hold what it waits for
 
     def _submit(self, prompt, kwargs, timeout, sink, name):
         llm, shared = self._llm, self._shared
@@ -199,8 +214,8 @@ class Queue:
 
     def submit(self, prompt, *, timeout=None, **kwargs):
         """One prompt, as the LLM's input_mode says, at the end of the queue: a concurrent.futures.Future of its Result. Where the queue is
-        full it waits so many seconds (None: until there is room), then queue.Full. cancel() of the future ends the item before the
-        next token."""
+        full it waits so many seconds (None: until there is room; in a callback of a future not at all), then queue.Full. cancel() of the
+        future ends the item before the next token."""
         item = self._submit(prompt, kwargs, timeout, None, "submit")
         shared = weakref.ref(self._shared)
 
@@ -217,9 +232,21 @@ class Queue:
 
     async def agenerate(self, prompt, *, timeout=None, **kwargs):
         """The same for asyncio: while it waits, others run. Cancelling the task ends the item."""
-        loop = asyncio.get_running_loop()
-        future = await loop.run_in_executor(None, lambda: self.submit(prompt, timeout=timeout, **kwargs))
-        return await asyncio.wrap_future(future)
+        submitted, given_up = [], threading.Event()
+
+        def submit():
+            submitted.append(self.submit(prompt, timeout=timeout, **kwargs))
+            if given_up.is_set():
+                submitted[0].cancel()
+
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, submit)
+        except asyncio.CancelledError:  # where it waits for a place it still finds one
+            given_up.set()
+            for future in submitted:
+                future.cancel()
+            raise
+        return await asyncio.wrap_future(submitted[0])
 
     def stream(self, prompt, *, timeout=None, **kwargs):
         """The response to one prompt token by token: an iterator of modc Events, also for `async for`."""
@@ -237,6 +264,8 @@ class Queue:
     def state(self):
         """What torchrl's get_batching_state() gives, by its names, and more."""
         found = lib.QueueState()
+        if os.getpid() != self._shared.process:
+            raise Error("state(): the queue's worker is in the process that made it")
         if not self._shared.call(self._shared.library.queue_get_state, ctypes.byref(found)):
             raise Error("state(): the queue was shut down")
         return {name: getattr(found, name) for name, _ in lib.QueueState._fields_}
@@ -274,6 +303,8 @@ class QueueStream(Closing):
     def __next__(self):
         if self._ended:
             raise StopIteration
+        if self._sink.loop is not None:
+            raise Error("stream(): it is read in a loop of asyncio")
         return self._event(self._sink.events.get())
 
     def __aiter__(self):

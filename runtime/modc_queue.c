@@ -87,7 +87,7 @@ static double seconds_now(void *user)
 /* When so many seconds are over. */
 static int64_t time_after(int64_t from, double seconds)
 {
-    if (seconds < 0 || seconds > 1e9)
+    if (!(seconds >= 0 && seconds <= 1e9)) /* which no number is, either */
         return INT64_MAX;
     return from + (int64_t)(seconds * 1e9);
 }

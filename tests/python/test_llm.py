@@ -433,7 +433,11 @@ class Queues(Case):
 
     def test_messages(self):
         self.says(ValueError, "modc.Queue: min_batch_size is 0: it takes a number from 1 to 3, max_batch_size", modc.Queue, self.made, min_batch_size=0)
+        self.says(ValueError, "modc.Queue: max_queue is 2147483647: it takes a number from 1 to 1048576: min_batch_size items have to find a place",
+                  modc.Queue, self.made, max_queue=2 ** 32 + 8)
         with modc.Queue(self.made, min_batch_size=3, batching_timeout=None, max_queue=3, max_tokens=8) as queue:
+            for timeout in (-1, float("nan")):
+                self.says(ValueError, f"submit(): timeout is {timeout}: it takes seconds from 0, or None", queue.submit, [1], timeout=timeout)
             self.says(ValueError, "submit(): num_beams is 2, and max_beams of the queue is 0", queue.submit, [1], num_beams=2, max_new_tokens=2)
             self.says(ValueError, "submit() takes one prompt; several are several calls", queue.submit, [[1], [2]])
             self.says(ValueError, "stream() has one response", queue.stream, [1], n=2, temperature=1.0)

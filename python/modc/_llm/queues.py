@@ -3,6 +3,7 @@ import array
 import asyncio
 import ctypes
 import itertools
+import operator
 import os
 import queue
 import threading
@@ -15,6 +16,11 @@ from modc._llm.generator import FINISHES, Closing, Generator, Written, address
 from modc._llm.results import Event
 
 FOREVER = -1.0
+
+
+def whole(value):
+    """An int of C: what is too large for one stays so, and is refused there."""
+    return max(-2 ** 31, min(operator.index(value), 2 ** 31 - 1))
 
 
 class Sink:
@@ -188,13 +194,16 @@ class Queue:
 
     def __init__(self, llm, *, min_batch_size=1, max_batch_size=None, batching_timeout=10.0, max_queue=64, max_tokens=None,
                  max_return_sequences=None, max_beams=0):
-        settings = lib.QueueSettings(min_batch_size, max_batch_size or 0, FOREVER if batching_timeout is None else batching_timeout,
-                                     max_queue, max_tokens or 0, max_return_sequences or llm.num_samples or 1, max_beams)
+        settings = lib.QueueSettings(whole(min_batch_size), whole(max_batch_size or 0),
+                                     FOREVER if batching_timeout is None else batching_timeout, whole(max_queue),
+                                     whole(max_tokens or 0), whole(max_return_sequences or llm.num_samples or 1), whole(max_beams))
         self._llm, self._shared = llm, Shared(llm, settings)
         self._end = weakref.finalize(self, self._shared.close, False, 1.0)  # no longer: it may hold what it waits for
 
     def _submit(self, prompt, kwargs, timeout, sink, name):
         llm, shared = self._llm, self._shared
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"{name}(): timeout is {timeout}: it takes seconds from 0, or None")
         options = llm._options(kwargs, name)
         if options.scores_prompts:
             raise ValueError(f"{name}(): a queue does not compute the log-probabilities of prompts")
@@ -209,7 +218,7 @@ class Queue:
         source = address(row) if about["encoder"] else None
         struct = lib.QueueItem(ids, len(row) if ids else 0, source, len(row) if source else 0, options.pointer)
         item = Item(read, options, max(1, shared.generator.length(options, 1 if source else len(row))), sink, row)
-        shared.submit(item, struct, FOREVER if timeout is None else timeout, name)
+        shared.submit(item, struct, FOREVER if timeout is None else float(timeout), name)
         return item
 
     def submit(self, prompt, *, timeout=None, **kwargs):

@@ -237,9 +237,9 @@ static int64_t plain_amount(const struct modc_tokenizer *t, int first, int64_t r
 
 /* What a call needs of the workspace: a text that normalisers make beside the one before it, with what they are made of; what
  * stages make of a piece; the piece. Sections between added tokens, and pieces, come one after the other. */
-static void count_workspace(struct tokenizer_reader *r)
+static bool count_workspace(struct tokenizer_reader *r)
 {
-    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 41, ENDING = 16, LETTER = 12, MOST = 1 << 20 };
+    enum { SPAN = sizeof(struct modc_span) + 1, SYMBOL = 41, ENDING = 16, LETTER = 12, MOST = 1 << 28 };
     struct modc_tokenizer *t = r->t;
     struct amount text = {1, 0}, made = {0, 0};
     int64_t at_once = 0;
@@ -257,7 +257,7 @@ static void count_workspace(struct tokenizer_reader *r)
         made.rate = larger(made.rate, at_once + before.rate + text.rate + before.rate * letters);
         made.rest = larger(made.rest, (before.rest + text.rest) * SPAN + before.rest * letters + 512);
     }
-    for (int i = 0; i < t->stage_count; i++) {
+    for (int i = 0; i < t->stage_count && text.rate < MOST && text.rest < MOST; i++) {
         if (t->stages[i].kind == MODC_STAGE_SPLIT)
             continue;
         if (t->stages[i].kind == MODC_STAGE_METASPACE)
@@ -273,9 +273,13 @@ static void count_workspace(struct tokenizer_reader *r)
         made.rate += text.rate * own;
         made.rest += (text.rest + t->suffix_bytes) * own + 64;
     }
-    made.rate = made.rate < 1 ? 1 : made.rate;
-    t->workspace_rate = (int)(made.rate < MOST ? made.rate : MOST);
-    t->workspace_rest = (int)(made.rest < MOST ? made.rest : MOST);
+    if (text.rate >= MOST || text.rest >= MOST || made.rate > MOST || made.rest > MOST)
+        return tokenizer_refuse(r, r->root, "",
+                                "a text would need %lld times its bytes of workspace, and %lld bytes",
+                                (long long)made.rate, (long long)made.rest);
+    t->workspace_rate = made.rate < 1 ? 1 : (int)made.rate;
+    t->workspace_rest = (int)made.rest;
+    return true;
 }
 
 static bool read_sections(struct tokenizer_reader *r, const struct json *root)
@@ -354,9 +358,8 @@ const struct tokenizer *tokenizer_of_source(struct cx *cx, const struct source *
     own->hash = text_hash(source->text, source->length);
     table->bos = table->eos = table->pad = table->unk = table->unknown = -1;
     root = r.root = json_read(cx, source);
-    if (!root || !read_sections(&r, root))
+    if (!root || !read_sections(&r, root) || !count_workspace(&r))
         return NULL;
-    count_workspace(&r);
     return read_config(&r) ? own : NULL;
 }
 

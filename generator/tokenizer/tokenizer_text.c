@@ -5,11 +5,19 @@
 
 #include "modc_tokenizer_parts.h"
 
+enum { MOST_GROWTH = 1 << 20 }; /* bytes that all steps make of a byte */
+
 static bool add_step(struct tokenizer_reader *r, const struct json *json, const char *path,
                      struct modc_step step)
 {
+    int64_t growth = step.growth; /* with all steps before it */
+
     if (r->t->step_count == MODC_MAX_STEPS)
         return tokenizer_refuse(r, json, path, "there are more than %d steps", MODC_MAX_STEPS);
+    for (int i = 0; i < r->t->step_count; i++)
+        growth *= r->t->steps[i].growth;
+    if (growth > MOST_GROWTH)
+        return tokenizer_refuse(r, json, path, "a text could become more than %d times as long", MOST_GROWTH);
     r->t->steps[r->t->step_count++] = step;
     return true;
 }
@@ -184,7 +192,8 @@ static bool goes_by_characters(enum modc_step_kind kind)
 }
 
 /* What a row of steps makes of each byte. What a map of characters takes away counts as a part of the character in front of it, and a
- * carriage return may be of one cluster with what follows. */
+ * carriage return may be of one cluster with what follows. A normal form makes one of characters between which another step has taken
+ * away what stood there. */
 static const uint8_t *plain_of(struct tokenizer_reader *r, const struct modc_step *steps, int count)
 {
     enum { ROOM = 1 << 16 };
@@ -192,12 +201,14 @@ static const uint8_t *plain_of(struct tokenizer_reader *r, const struct modc_ste
     struct modc_tokens tokens = {0};
     uint8_t *plain = ARENA_ARRAY(&r->cx->arena, 256, uint8_t);
     unsigned char *workspace = arena_alloc(&r->cx->arena, ROOM);
-    bool maps = false;
+    bool maps = false, joins = false; /* joins: nothing may go before all steps have seen it between others */
 
     memcpy(alone.steps, steps, (size_t)count * sizeof *steps);
     alone.step_count = count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         maps |= steps[i].kind == MODC_STEP_CHARSMAP;
+        joins |= steps[i].kind == MODC_STEP_CHARSMAP || steps[i].kind <= MODC_STEP_NFKD;
+    }
     memset(plain, MODC_PLAIN_NOT, 256);
     for (int c = 0; c < 0x80; c++) {
         const unsigned char byte = (unsigned char)c;
@@ -206,7 +217,7 @@ static const uint8_t *plain_of(struct tokenizer_reader *r, const struct modc_ste
 
         e.free = workspace;
         e.end = workspace + ROOM;
-        if (!modc_normalise(&e, &view) || (maps && (c == '\r' || view.bytes == 0)))
+        if (!modc_normalise(&e, &view) || (maps && c == '\r') || (joins && view.bytes == 0))
             continue;
         if (view.bytes == 0)
             plain[c] = MODC_PLAIN_GONE;

@@ -209,11 +209,42 @@ static void test_trie_limit(void **state)
     arena_free(&cx.arena);
 }
 
+/* What a step takes away from between two characters makes these neighbours, whether offsets are asked for or not. */
+static void test_neighbours(void **state)
+{
+    static const char text[] = "ae\x01\xcc\x81"
+                               "a\xc3\xa9\x01\x01\xcc\xa7";
+    static MODC_ALIGNED char workspace[1 << 16];
+    struct cx cx = {.options = &options};
+    const struct modc_tokenizer *t = read(
+        &cx,
+        "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"BertNormalizer\", "
+        "\"handle_chinese_chars\": false, \"strip_accents\": false, \"lowercase\": false}, {\"type\": \"NFC\"}]}, "
+        "\"model\": {\"type\": \"BPE\", \"unk_token\": \"a\", \"merges\": [], "
+        "\"vocab\": {\"a\": 0, \"e\": 1, \"\\u0301\": 2, \"\\u00e9\": 3, \"\\u0327\": 4, \"\\u0229\": 5}}}");
+    struct modc_span spans[16];
+    int64_t ids[16];
+    struct modc_tokens tokens = {ids, spans, 16, 0};
+
+    (void)state;
+    assert_string_equal(ids_of(t, text), "0 3 0 5 2");
+    assert_int_equal(modc_encode(t, text, sizeof text - 1, 0, &tokens, workspace, sizeof workspace), MODC_OK);
+    assert_int_equal(tokens.count, 5);
+    assert_int_equal(ids[1], 3);
+    assert_int_equal(ids[3], 5);
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_patterns), cmocka_unit_test(test_merges),
-        cmocka_unit_test(test_workspace), cmocka_unit_test(test_trie),     cmocka_unit_test(test_trie_limit),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_merges),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_trie),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_trie_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

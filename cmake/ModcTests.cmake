@@ -759,7 +759,7 @@ function(modc_api_tests)
         modc_api_test(cuda_writing cuda_writing.c tests/api/cuda_writing.yaml)
         if(MODC_LONG_TESTS)
             modc_api_test(cuda_generation generation.c "tests/api/generation.yaml --device cuda"
-                          "tests/api/generation_recurrent.yaml --device cuda"
+                          "tests/api/generation_recurrent.yaml --device cuda" "tests/api/generation_narrow.yaml --device cuda"
                           ENV "FLAGS_kernels=-g -fsanitize=thread,alignment")
             set_property(TEST api_cuda_generation PROPERTY LABELS long)
         endif()

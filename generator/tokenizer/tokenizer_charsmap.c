@@ -7,8 +7,9 @@
 #include "tokenizer/trie.h"
 
 enum {
-    LONGEST = 5,          /* bytes of a cluster that is looked up as a whole: longer keys are never found */
-    MOST_VISITS = 1 << 24 /* of units, in what may be no trie */
+    LONGEST = 5,           /* bytes of a cluster that is looked up as a whole: longer keys are never found */
+    MOST_VISITS = 1 << 24, /* of units, in what may be no trie */
+    MOST_TEXT = 1 << 24    /* bytes of all that keys become, of which one may end within another one */
 };
 
 /* What was in base64. */
@@ -17,6 +18,7 @@ struct charsmap {
     size_t unit_count;
     const char *texts;
     size_t text_bytes;
+    bool *is_known; /* of each byte of the texts: from there on it is UTF-8, as far as its 0 */
 };
 
 /* Keys while they are collected. */
@@ -79,7 +81,7 @@ static size_t offset_of(uint32_t unit)
     return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
 }
 
-/* Whether a text of the map is UTF-8, as far as its 0. */
+/* Whether a text of the map is UTF-8, as far as its 0; each is gone through once. */
 static bool is_text(const struct charsmap *map, uint32_t at)
 {
     uint32_t character;
@@ -87,13 +89,17 @@ static bool is_text(const struct charsmap *map, uint32_t at)
 
     if (at > map->text_bytes)
         return false;
-    for (size_t i = at; i < map->text_bytes && map->texts[i] != '\0'; i += (size_t)bytes) {
+    for (size_t i = at; i < map->text_bytes && map->texts[i] != '\0' && !map->is_known[i];
+         i += (size_t)bytes) {
         bytes = modc_utf8((const unsigned char *)map->texts + i, map->text_bytes - i, &character);
         if (bytes == 0)
             return false;
+        map->is_known[i] = true; /* else all of it is refused */
     }
     return true;
 }
+
+static const char too_many[] = "it has too many characters";
 
 static void take_key(struct collector *c, size_t leaf, int depth)
 {
@@ -101,6 +107,10 @@ static void take_key(struct collector *c, size_t leaf, int depth)
 
     if (leaf >= c->map->unit_count || !is_text(c->map, value)) {
         c->fault = "what a character becomes is no text of the map";
+        return;
+    }
+    if (c->count == MODC_TRIE_MOST) { /* of units, and each key has one of its own */
+        c->fault = too_many;
         return;
     }
     ARENA_PUSH(&c->r->cx->arena, c->keys, c->count,
@@ -137,31 +147,53 @@ static void collect(struct collector *c, size_t at, int depth)
 
 /* ---- as the runtime has it -------------------------------------------------------------------------------------- */
 
-/* The texts that keys become, each once and with a 0 behind; the values of keys are where these begin. */
-static void put_texts(struct collector *c, struct charsmap *map, struct modc_charsmap *out, int *growth)
+/* How many bytes of a text a key is found in at least: a byte that is no UTF-8 stands as the three of U+FFFD, of which a key may
+ * end with some. */
+static size_t least_of(const struct trie_key *key)
+{
+    static const unsigned char no_character[] = {0xef, 0xbf, 0xbd};
+    size_t least = 0;
+
+    for (size_t at = 0, own; at < key->count; at += own, least++) {
+        own = key->count - at < sizeof no_character ? key->count - at : sizeof no_character;
+        if (memcmp(key->bytes + at, no_character, own) != 0)
+            own = 1;
+    }
+    return least;
+}
+
+/* The texts that keys become, each once and with a 0 behind; the values of keys are where these begin. False: they are too long. */
+static bool put_texts(struct collector *c, struct charsmap *map, struct modc_charsmap *out, int *growth)
 {
     struct text texts = text_new(&c->r->cx->arena);
     uint32_t *placed = ARENA_ARRAY(&c->r->cx->arena, map->text_bytes + 1, uint32_t);
+    uint32_t *lengths = ARENA_ARRAY(&c->r->cx->arena, map->text_bytes + 1, uint32_t);
 
     for (int i = 0; i < c->count; i++) {
         struct trie_key *key = &c->keys[i];
-        const size_t left = map->text_bytes - key->value;
-        const char *end = memchr(map->texts + key->value, '\0', left);
-        const size_t bytes = end ? (size_t)(end - (map->texts + key->value)) : left;
-        const size_t least = memcmp(key->bytes, "\xef\xbf\xbd", key->count < 3 ? key->count : 3) == 0
-                                 ? 1 /* a byte that is no UTF-8 */
-                                 : key->count;
+        const size_t least = least_of(key);
+        size_t bytes;
 
         if (placed[key->value] == 0) {
+            const char *text = map->texts + key->value;
+            const size_t left = map->text_bytes - key->value;
+            const char *end = memchr(text, '\0', left);
+
+            bytes = end ? (size_t)(end - text) : left;
+            if (texts.length + bytes >= MOST_TEXT)
+                return false;
             placed[key->value] = (uint32_t)texts.length + 1;
-            text_add_bytes(&texts, map->texts + key->value, bytes);
+            lengths[key->value] = (uint32_t)bytes;
+            text_add_bytes(&texts, text, bytes);
             text_add_bytes(&texts, "", 1);
         }
+        bytes = lengths[key->value];
         key->value = placed[key->value] - 1;
         *growth = (int)((bytes + least - 1) / least) > *growth ? (int)((bytes + least - 1) / least) : *growth;
     }
     out->texts = texts.data;
     out->text_bytes = (int)texts.length;
+    return true;
 }
 
 /* What ends clusters of characters: the kinds of those that the rules of Unicode tell apart. */
@@ -200,15 +232,17 @@ bool charsmap_read(struct tokenizer_reader *r, const struct json *json, const ch
     map.units = bytes + 4;
     map.texts = (const char *)bytes + 4 + 4 * map.unit_count;
     map.text_bytes = count - 4 - 4 * map.unit_count;
+    map.is_known = ARENA_ARRAY(&r->cx->arena, map.text_bytes + 1, bool);
     c.map = &map;
     collect(&c, 0, 0);
     if (c.fault)
         return tokenizer_refuse(r, json, path, "%s", c.fault);
     *growth = 1;
-    put_texts(&c, &map, out, growth);
+    if (!put_texts(&c, &map, out, growth))
+        return tokenizer_refuse(r, json, path, "its texts have more than %d bytes", MOST_TEXT);
     out->trie = trie_build(&r->cx->arena, c.keys, c.count, &out->units);
     if (!out->trie)
-        return tokenizer_refuse(r, json, path, "it has too many characters");
+        return tokenizer_refuse(r, json, path, "%s", too_many);
     add_kinds(r, out);
     *charsmap = out;
     return true;

@@ -12,13 +12,14 @@ def charsmap(mapping):
             node = node.setdefault(byte, {})
         node[None] = len(texts)
         texts += text.encode() + b"\0"
-    units, used, first, queue = {}, {0}, 1, [(root, 0, 0)]
+    units, used, bases, first, queue = {}, {0}, set(), 1, [(root, 0, 0)]
     for node, at, label in queue:
         labels = [byte for byte in node if byte is not None]
         wanted = labels + [0] * (None in node)
         base = first
-        while any(base ^ byte in used for byte in wanted):
+        while base in bases or any(base ^ byte in used for byte in wanted): # of two nodes with one base each would have the other's labels
             base += 1
+        bases.add(base)
         used.update(base ^ byte for byte in wanted)
         while first in used:
             first += 1

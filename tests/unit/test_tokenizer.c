@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "modc_tokenizer.h"
 #include "modc_tokenizer_trie.h"
 #include "tokenizer/tokenizer.h"
@@ -235,6 +236,100 @@ static void test_neighbours(void **state)
     arena_free(&cx.arena);
 }
 
+/* ---- maps of characters ------------------------------------------------------------------------------------------ */
+
+/* A tokenizer whose normalizer is a map of characters: units of a double array, then texts. */
+static const char *json_of_map(struct cx *cx, const uint32_t *units, int count, const char *texts)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct text bytes = text_new(&cx->arena), json = text_new(&cx->arena);
+
+    for (int i = -1; i < count; i++) {
+        const uint32_t unit = i < 0 ? 4 * (uint32_t)count : units[i];
+        const unsigned char four[] = {unit & 255, unit >> 8 & 255, unit >> 16 & 255, unit >> 24};
+
+        text_add_bytes(&bytes, four, sizeof four);
+    }
+    text_add(&bytes, texts);
+    while (bytes.length % 3 != 0)
+        text_add_bytes(&bytes, "", 1);
+    text_add(
+        &json,
+        "{\"model\": {\"type\": \"BPE\", \"unk_token\": \"a\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}, "
+        "\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"");
+    for (size_t i = 0; i < bytes.length; i += 3) {
+        const unsigned char *s = (const unsigned char *)bytes.data + i;
+        const char four[] = {digits[s[0] >> 2], digits[(s[0] & 3) << 4 | s[1] >> 4],
+                             digits[(s[1] & 15) << 2 | s[2] >> 6], digits[s[2] & 63]};
+
+        text_add_bytes(&json, four, sizeof four);
+    }
+    text_add(&json, "\"}}");
+    return json.data;
+}
+
+/* What stands behind a unit begins at a base, of which a unit says how it differs from the unit's own place. */
+static uint32_t unit_of(uint32_t at, uint32_t base, uint32_t label)
+{
+    return (at ^ base) << 10 | label;
+}
+
+/* A byte that is no UTF-8 is found as U+FFFD, three bytes of a map: it grows more than these. */
+static void test_map_of_no_character(void **state)
+{
+    static const unsigned char key[] = {0xd8, 0x80, 0xef, 0xbf, 0xbd}; /* U+0600, U+FFFD */
+    static uint32_t units[256 * (sizeof key + 1) + 256];
+    static MODC_ALIGNED char workspace[1 << 16];
+    struct cx cx = {.options = &options};
+    char texts[501] = "";
+    int64_t ids[600];
+    struct modc_tokens tokens = {ids, NULL, 600, 0};
+    const struct modc_tokenizer *t;
+    uint32_t at = 0, base = 256, label = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof key; i++, base += 256) {
+        units[at] = unit_of(at, base, label);
+        label = key[i];
+        at = base ^ label;
+    }
+    units[at] = unit_of(at, base, label) | 1u << 8;
+    units[base] = 1u << 31;
+    memset(texts, 'b', sizeof texts - 1);
+    t = read(&cx, json_of_map(&cx, units, sizeof units / sizeof *units, texts));
+    assert_true(modc_encode_bytes(t, 3) <= sizeof workspace);
+    assert_int_equal(modc_encode(t, "\xd8\x80\xff", 3, 0, &tokens, workspace, modc_encode_bytes(t, 3)),
+                     MODC_OK);
+    assert_int_equal(tokens.count, sizeof texts - 1);
+    assert_int_equal(ids[0], 1);
+    arena_free(&cx.arena);
+}
+
+/* A double array that leads back into itself, with millions of keys that become parts of one text. */
+static void test_map_without_end(void **state)
+{
+    enum { UNITS = 512, TEXT = 50000 };
+    static uint32_t units[UNITS];
+    static char texts[TEXT + 1];
+    struct cx cx = {.options = &options};
+    struct source source = {.name = "none/test.json"};
+
+    (void)state;
+    units[0] = unit_of(0, 256, 0);
+    for (uint32_t label = 1; label < 256; label++)
+        units[256 + label] = label < 128 ? unit_of(256 + label, 256, label)
+                                         : unit_of(256 + label, label, label) | 1u << 8;
+    for (uint32_t label = 128; label < 256; label++)
+        units[label] = 1u << 31 | (label - 128) * (TEXT / 128);
+    memset(texts, 'b', TEXT);
+    source.text = json_of_map(&cx, units, UNITS, texts);
+    source.length = strlen(source.text);
+    assert_null(tokenizer_of_source(&cx, &source));
+    assert_int_equal(diag_errors(&cx), 1);
+    assert_non_null(strstr(cx.items[0].text, "it has too many characters"));
+    arena_free(&cx.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +340,8 @@ int main(void)
         cmocka_unit_test(test_trie),
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_trie_limit),
+        cmocka_unit_test(test_map_of_no_character),
+        cmocka_unit_test(test_map_without_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

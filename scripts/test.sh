@@ -21,8 +21,10 @@ status=0
 say "testing"
 # What is the same with sanitizers is run with them alone; of what is long its sample is run, of what is there for several chips
 # and compilers one: `ctest --preset release` runs all.
-once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|api_elementwise_long|long_failing_(memory|sites)'
-once+='|api_(steps|offsets)_sanitized|api_dispatch_clang|chip_(stm32f103c8_policy|nrf51822_mlp)|resets_aarch64|variant_x86-64_cnn64_5)$'
+once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|long_failing_(memory|sites)|long_grammar'
+once+='|api_(elementwise_long|steps_sanitized|offsets_sanitized|dispatch_clang|slices_dispatch|cuda_generation)|package_dispatch'
+once+='|generation_(gpt2|mamba)_checked|generation_gpt2_parts|cuda_(nvcc_0|faults_clang\+\+)|resets_(aarch64|O0|O3)'
+once+='|chip_(stm32f103c8_policy|nrf51822_mlp)|variant_x86-64_cnn64_5)$'
 ctest --preset release --parallel "$(nproc)" --exclude-regex "$once" || status=1
 
 say "testing with sanitizers"

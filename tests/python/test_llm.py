@@ -6,6 +6,7 @@ import asyncio
 import copy
 import gc
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -365,6 +366,20 @@ class Queues(Case):
 
     def outcome(self, result):
         return lists(result.tokens.response), lists(result.log_probs.response), result.finish, lists(result.lengths.full)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no processes of the same memory")
+    def test_forked(self):
+        with modc.Queue(self.made) as queue:
+            child = os.fork()
+            if child == 0:  # nothing but this: what the parent's threads held is held for ever here
+                try:
+                    queue.state()
+                except modc.Error as error:
+                    os._exit(0 if "state(): the queue's worker is in the process that made it" in str(error) else 2)
+                finally:
+                    os._exit(1)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+            self.assertEqual(int(queue.generate([3], max_new_tokens=2).lengths.response), 2)
 
     def test_threads(self):
         prompts = [[first, first + 1] for first in range(8)] + [[3], [4, 5, 6]]

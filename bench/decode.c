@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "gpt2.h"
 #include "gpt2_step.h"
+#include "process.h"
 
 enum { MOST = 16, HUGE_PAGE = 2 << 20 };
 
@@ -15,23 +15,6 @@ static struct gpt2 *rows;
 static struct gpt2_step *step;
 static float *logits, *cache, *kept;
 static int64_t *page_table, token[MOST], position[MOST], sequence[MOST], wanted[MOST];
-
-static void check(enum modc_status status)
-{
-    if (status == MODC_OK)
-        return;
-    fprintf(stderr, "decode: %s\n", modc_status_text(status));
-    exit(1);
-}
-
-/* Milliseconds of the process: one thread computes, whatever else the machine does. */
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return 1e3 * (double)time.tv_sec + 1e-6 * (double)time.tv_nsec;
-}
 
 /* In huge pages, as the runtime has its own. */
 static void *room(size_t bytes)
@@ -54,7 +37,7 @@ static void *room_of(const struct modc_io *io)
     return room(bytes);
 }
 
-/* A token of each of so many sequences, behind `past` others. */
+/* Milliseconds of a token of each of so many sequences, behind `past` others. */
 static double by_rows(int count, int past)
 {
     const double begun = now();
@@ -62,7 +45,7 @@ static double by_rows(int count, int past)
     for (int i = 0; i < count; i++)
         position[i] = past;
     check(gpt2_forward(rows, count, count, token, position, sequence, page_table, wanted, logits));
-    return now() - begun;
+    return 1e3 * (now() - begun);
 }
 
 static double by_step(int past)
@@ -70,7 +53,7 @@ static double by_step(int past)
     const double begun = now();
 
     check(gpt2_step_forward(step, past, token, cache, logits, kept));
-    return now() - begun;
+    return 1e3 * (now() - begun);
 }
 
 static void compare(int past, int rounds)

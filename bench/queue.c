@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpt2.h"
 #include "modc_queue.h"
+#include "process.h"
 
 enum { PROMPT = 16, TOKENS = 64, REQUESTS = 16, MOST = 64 };
 
@@ -17,23 +17,6 @@ static int64_t prompts[REQUESTS * PROMPT];
 static double times[REQUESTS]; /* of each request by the queue: what the process computed meanwhile */
 static int next;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void check(enum modc_status status)
-{
-    if (status == MODC_OK)
-        return;
-    fprintf(stderr, "queue: %s\n", modc_status_text(status));
-    exit(1);
-}
-
-/* Of the process: one thread computes, whatever else the machine does. */
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int take(void)
 {

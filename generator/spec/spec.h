@@ -190,8 +190,8 @@ struct spec_option { /* generation: defaults: name: value */
     struct expr *value;
 };
 
-struct
-    spec_grammar { /* generation: grammars: name: regex, or {regex: text}, or {schema: file, depth: number} */
+/* generation: grammars: name: regex, or {regex: text}, or {schema: file, depth: number} */
+struct spec_grammar {
     const char *name;
     struct loc loc;
     const char *regex, *schema; /* one of both is NULL; a path beside the file of its place */

@@ -4,24 +4,22 @@
 #include <stddef.h>
 
 const struct narrow narrows[NARROW_COUNT] = {
-    {"bfloat16", DTYPE_BFLOAT16, 0},
-    {"float16", DTYPE_FLOAT16, 0},
-    {"int8", DTYPE_INT8, 127},
+    {"bfloat16", DTYPE_BFLOAT16, 0, "modc_bfloat16"},
+    {"float16", DTYPE_FLOAT16, 0, "modc_half"},
+    {"int8", DTYPE_INT8, 127, "modc_int8"},
 };
 
-const struct narrow *narrow_find(const char *name)
+const struct narrow *narrow_of(enum dtype dtype)
 {
-    enum dtype dtype;
-
-    if (!dtype_find(name, &dtype))
-        return NULL;
     for (int i = 0; i < NARROW_COUNT; i++)
         if (narrows[i].dtype == dtype)
             return &narrows[i];
     return NULL;
 }
 
-bool dtype_is_narrow(enum dtype dtype)
+const struct narrow *narrow_find(const char *name)
 {
-    return narrow_find(dtype_rows[dtype].name) != NULL;
+    enum dtype dtype;
+
+    return dtype_find(name, &dtype) ? narrow_of(dtype) : NULL;
 }

@@ -10,9 +10,10 @@
  * or smallest, of NaN 0 (modc_f32_to_int8). Where none is as large as `most` times the smallest normal float32, the scale is 0, and
  * so is what they stand for; where one is infinite or NaN, so is the scale, and all of them read as NaN. */
 struct narrow {
-    const char *name; /* as specs have it */
-    enum dtype dtype; /* of an element */
-    int most;         /* of an integer, either way: note [scales]; 0: it is a float by itself */
+    const char *name;   /* as specs have it */
+    enum dtype dtype;   /* of an element */
+    int most;           /* of an integer, either way: note [scales]; 0: it is a float by itself */
+    const char *vector; /* what functions of such elements begin with: modc_half, modc_int8 */
 };
 
 enum { NARROW_COUNT = 3 };
@@ -22,7 +23,7 @@ extern const struct narrow narrows[NARROW_COUNT];
 /* By the name of a dtype, as dtype_find takes it; NULL: there is none. */
 const struct narrow *narrow_find(const char *name);
 
-/* Whether elements of the type may be what is kept of float32 ones. */
-bool dtype_is_narrow(enum dtype dtype);
+/* By the type of an element that may be what is kept of float32 ones; NULL: it may not. */
+const struct narrow *narrow_of(enum dtype dtype);
 
 #endif

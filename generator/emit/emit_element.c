@@ -8,7 +8,7 @@
 bool element_converts(struct element element)
 {
     assert(element.stored == element.computed ||
-           (element.computed == DTYPE_FLOAT32 && dtype_is_narrow(element.stored)));
+           (element.computed == DTYPE_FLOAT32 && narrow_of(element.stored)));
     return element.stored != element.computed;
 }
 
@@ -17,27 +17,20 @@ const char *vector_prefix(enum dtype computed)
     return computed == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32";
 }
 
-/* modc_bfloat16, modc_int8 */
-static const char *narrow_prefix(enum dtype stored)
-{
-    return stored == DTYPE_INT8 ? "modc_int8" : dtype_rows[stored].c;
-}
-
 const char *element_vector(struct element element)
 {
-    return element_converts(element) ? narrow_prefix(element.stored) : vector_prefix(element.computed);
+    return element_converts(element) ? narrow_of(element.stored)->vector : vector_prefix(element.computed);
 }
 
 const char *element_get(struct cx *cx, struct element element)
 {
-    return element_converts(element) ? arena_format(&cx->arena, "%s_to_f32", narrow_prefix(element.stored))
-                                     : NULL;
+    return element_converts(element) ? arena_format(&cx->arena, "%s_to_f32", element_vector(element)) : NULL;
 }
 
 const char *element_put(struct cx *cx, struct element element)
 {
     return element_converts(element)
-               ? arena_format(&cx->arena, "modc_f32_to_%s", narrow_prefix(element.stored) + strlen("modc_"))
+               ? arena_format(&cx->arena, "modc_f32_to_%s", element_vector(element) + strlen("modc_"))
                : NULL;
 }
 

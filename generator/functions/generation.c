@@ -64,8 +64,7 @@ static bool fit_together(struct eval *eval, const struct ev *args, struct loc lo
     const struct value *q = args[0].tensor, *k = args[1].tensor, *v = args[2].tensor;
     const struct dim *share;
 
-    if ((q->dtype != k->dtype && (q->dtype != DTYPE_FLOAT32 || !dtype_is_narrow(k->dtype))) ||
-        k->dtype != v->dtype)
+    if ((q->dtype != k->dtype && (q->dtype != DTYPE_FLOAT32 || !narrow_of(k->dtype))) || k->dtype != v->dtype)
         diag_error(eval->cx, loc, "cached_attention: q, k and v have one type, found %s, %s and %s",
                    dtype_rows[q->dtype].name, dtype_rows[k->dtype].name, dtype_rows[v->dtype].name);
     else if (!dim_equal(k->dims[1], v->dims[1]))

@@ -25,7 +25,7 @@ struct value *cached_bias(const struct op *op)
 /* Keys and values may be narrow. */
 static bool is_kept(const struct value *kept, enum dtype dtype)
 {
-    return kept->dtype == dtype || (dtype == DTYPE_FLOAT32 && dtype_is_narrow(kept->dtype));
+    return kept->dtype == dtype || (dtype == DTYPE_FLOAT32 && narrow_of(kept->dtype));
 }
 
 /* One for each row of a token. */

@@ -493,7 +493,7 @@ static const char *rows_broken(const struct op *op)
         return "it writes rows to a part, or changed ones";
     if (index->ndim != 1 || dtype_is_float(index->dtype) || index->dtype == DTYPE_BOOL)
         return "its rows are no list of integers";
-    if ((rows->dtype != slot->dtype && (rows->dtype != DTYPE_FLOAT32 || !dtype_is_narrow(slot->dtype))) ||
+    if ((rows->dtype != slot->dtype && (rows->dtype != DTYPE_FLOAT32 || !narrow_of(slot->dtype))) ||
         rows->ndim != slot->ndim || !dim_equal(rows->dims[0], index->dims[0]))
         return "its rows do not fit";
     for (int i = 1; i < slot->ndim; i++)

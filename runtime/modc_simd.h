@@ -105,6 +105,17 @@
 #else
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
 #endif
+/* So many rows are multiplied with narrow weights as these are read; for more they are widened first. */
+#if MODC_LANES == 16
+#define MODC_WIDENS_FROM (3 * MODC_TILE_ROWS)
+#else
+#define MODC_WIDENS_FROM (2 * MODC_TILE_ROWS)
+#endif
+#if defined MODC_INVARIANT
+#define MODC_SUMS_GROUPS(rows) 0
+#else /* a tile's sums of weights that share a scale are multiplied with it, not the weights */
+#define MODC_SUMS_GROUPS(rows) ((rows) == 1)
+#endif
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
 
 /* note [heights]

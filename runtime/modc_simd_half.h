@@ -21,6 +21,11 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
 {
     return modc_int8_to_f32(*p);
 }
+
+MODC_INLINE MODC_T modc_int4_load(const modc_int8 *p, const int nibble)
+{
+    return (float)modc_int4_get(p, nibble);
+}
 #else
 typedef uint16_t modc_u16 __attribute__((vector_size(MODC_LANES * 2)));
 typedef int16_t modc_i16 __attribute__((vector_size(MODC_LANES * 2)));
@@ -103,8 +108,8 @@ MODC_INLINE MODC_T modc_half_load(const modc_half *p)
 #endif
 }
 
-/* Integers, as the numbers that they are. */
-MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
+/* Integers of 8 bits, a lane each. */
+MODC_INLINE MODC_I modc_int8_widen(const modc_int8 *p)
 {
 #if MODC_LANES == 4 && defined __aarch64__
     typedef uint32_t words __attribute__((vector_size(8)));
@@ -113,7 +118,7 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
 
     memcpy(&v, p, MODC_LANES);
     __asm__("sshll %0.8h, %1.8b, #0\n\tsshll %0.4s, %0.4h, #0" : "=w"(wide) : "w"(v));
-    return MODC_F(of_int)(wide);
+    return wide;
 #elif !defined __clang__
     typedef char bytes __attribute__((vector_size(16)));
 #if MODC_LANES == 16
@@ -121,7 +126,7 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
     bytes v;
 
     memcpy(&v, p, sizeof v);
-    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd512_mask(v, zero, 0xffff));
+    return (MODC_I)__builtin_ia32_pmovsxbd512_mask(v, zero, 0xffff);
 #elif MODC_LANES == 8 /* a part of a vector that is copied would go through memory */
     typedef int64_t pair __attribute__((vector_size(16)));
     int64_t eight;
@@ -130,7 +135,7 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
 
     const pair v = {eight, 0};
 
-    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd256((bytes)v));
+    return (MODC_I)__builtin_ia32_pmovsxbd256((bytes)v);
 #else
     int32_t four;
 
@@ -139,12 +144,12 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
     const MODC_I lowest = {four, 0, 0, 0};
     const bytes v = (bytes)lowest;
 #ifdef __SSE4_1__
-    return MODC_F(of_int)((MODC_I)__builtin_ia32_pmovsxbd128(v));
+    return (MODC_I)__builtin_ia32_pmovsxbd128(v);
 #else /* each byte to the top of a lane, and down with its sign */
     typedef int16_t words __attribute__((vector_size(16)));
     const words w = (words)__builtin_ia32_punpcklbw128(v, v);
 
-    return MODC_F(of_int)((MODC_I)__builtin_ia32_punpcklwd128(w, w) >> 24);
+    return (MODC_I)__builtin_ia32_punpcklwd128(w, w) >> 24;
 #endif
 #endif
 #else
@@ -152,7 +157,33 @@ MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
     bytes v;
 
     memcpy(&v, p, sizeof v);
-    return MODC_F(of_int)(__builtin_convertvector(v, MODC_I));
+    return __builtin_convertvector(v, MODC_I);
+#endif
+}
+
+/* The same as the numbers that they are. */
+MODC_INLINE MODC_T modc_int8_load(const modc_int8 *p)
+{
+    return MODC_F(of_int)(modc_int8_widen(p));
+}
+
+/* Integers from -8 to 7, eight in the word of each lane, of which number `nibble`. */
+MODC_INLINE MODC_T modc_int4_load(const modc_int8 *p, const int nibble)
+{
+    MODC_U v;
+
+    memcpy(&v, p, sizeof v);
+#if MODC_LANES == 16 && defined __AVX512F__
+    const MODC_T numbers = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+
+    v >>= 4 * nibble;
+#ifdef __clang__
+    return __builtin_ia32_permvarsf512(numbers, (MODC_I)v);
+#else
+    return (MODC_T)__builtin_ia32_permvarsf512_mask(numbers, (MODC_I)v, numbers, 0xffff);
+#endif
+#else
+    return MODC_F(of_int)((MODC_I)(v >> 4 * nibble & 15u) - 8);
 #endif
 }
 #endif

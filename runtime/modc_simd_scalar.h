@@ -245,6 +245,137 @@ MODC_INLINE float modc_int8_to_f32(modc_int8 a)
     return (float)a;
 }
 
+/* ---- weights in 8 or 4 bits -------------------------------------------------------------------------- */
+
+/* note [scaled panels]
+ * Weights (N, K) as integers, of which `group` of a row, one behind the other along K, are multiples of one scale; the last of a
+ * row may be fewer. A panel holds those of P rows: the scales [groups][P], behind them at a multiple of 64 bytes the integers: bytes
+ * [K][P], or of four bits words [ceil(K / 8)][P], the first of eight steps in K in the lowest bits, each plus 8; the next panel begins at a
+ * multiple of 64 bytes, too. What has no row has the scale 0. */
+enum modc_scale { MODC_SCALE_F32, MODC_SCALE_F16, MODC_SCALE_BF16 };
+
+enum modc_scaling {
+    MODC_SYMMETRIC, /* torchao's: the scale is the largest size over 127.5 or 7.5, and at least float32's epsilon */
+    MODC_GGUF       /* of Q8_0 and Q4_0: the largest size over 127; what is largest over -8 */
+};
+
+/* Bytes of the scales, and of a panel. bytes: of a scale. */
+#define MODC_LINES(bytes) (((bytes) + 63) / 64 * 64)
+#define MODC_PANEL_SCALES(k, group, bytes) MODC_LINES(((k) + (group)-1) / (group) * (MODC_PANEL32 * (bytes)))
+#define MODC_PANEL_BYTES(k, group, bytes, bits)                                                              \
+    (MODC_PANEL_SCALES(k, group, bytes) + MODC_LINES(((k) * (bits) + 7) / 8 * MODC_PANEL32))
+
+/* One of eight in a word, from -8 to 7: in four bits as many more than -8. */
+MODC_INLINE int modc_int4_get(const modc_int8 *word, int nibble)
+{
+    uint32_t v;
+
+    memcpy(&v, word, sizeof v);
+    return (int)(v >> 4 * nibble & 15u) - 8;
+}
+
+MODC_INLINE void modc_int4_set(modc_int8 *word, int nibble, int whole)
+{
+    uint32_t v;
+
+    memcpy(&v, word, sizeof v);
+    v = (v & ~(15u << 4 * nibble)) | (uint32_t)(whole + 8) << 4 * nibble;
+    memcpy(word, &v, sizeof v);
+}
+
+MODC_INLINE float modc_get_scale(const modc_int8 *scales, int at, enum modc_scale type)
+{
+    uint16_t two;
+    float four;
+
+    if (type == MODC_SCALE_F32) {
+        memcpy(&four, scales + at * 4, sizeof four);
+        return four;
+    }
+    memcpy(&two, scales + at * 2, sizeof two);
+    return type == MODC_SCALE_F16 ? modc_half_to_f32(two) : modc_bfloat16_to_f32(two);
+}
+
+MODC_INLINE void modc_set_scale(modc_int8 *scales, int at, enum modc_scale type, float scale)
+{
+    const uint16_t two = type == MODC_SCALE_F16 ? modc_f32_to_half(scale) : modc_f32_to_bfloat16(scale);
+
+    if (type == MODC_SCALE_F32)
+        memcpy(scales + at * 4, &scale, sizeof scale);
+    else
+        memcpy(scales + at * 2, &two, sizeof two);
+}
+
+/* The scale of `count` weights that are `step` apart: NaN where one of them is. */
+MODC_INLINE float modc_scale_of(const float *w, int count, int step, int bits, enum modc_scaling scaling)
+{
+    float most = 0.0f, with_sign = 0.0f;
+
+    for (int i = 0; i < count; i++) {
+        const float value = w[i * step], size = value < 0.0f ? -value : value;
+
+        if (value != value)
+            return value;
+        if (size > most) {
+            most = size;
+            with_sign = value;
+        }
+    }
+    if (scaling == MODC_GGUF)
+        return bits == 4 ? with_sign / -8.0f : most / 127.0f;
+    most = bits == 4 ? most / 7.5f : most / 127.5f;
+    return most > 1.1920929e-7f ? most : 1.1920929e-7f;
+}
+
+/* The integer of a weight, `times` being 1 over its scale; 0 for what is no number. */
+MODC_INLINE int modc_scaled_int(float w, float times, int bits, enum modc_scaling scaling)
+{
+    const float value = w * times, lowest = bits == 4 ? -8.0f : -128.0f, highest = -1.0f - lowest;
+    const float above = value > lowest ? value : lowest, within = above < highest ? above : highest;
+    int whole = (int)within;
+
+    if (value != value)
+        return 0;
+    if (scaling != MODC_GGUF) /* 1.5 * 2^23 leaves a sum no bits for fractions: of two integers the even one */
+        return (int)(modc_f32_to_bits(within + 12582912.0f) - 0x4b400000u);
+    if (bits == 4)
+        return modc_min((int)(within + 8.5f), 15) - 8;
+    return within - (float)whole >= 0.5f ? whole + 1 : within - (float)whole <= -0.5f ? whole - 1 : whole;
+}
+
+/* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4. */
+MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n, const int k, const int row,
+                                       const int column, const int bits, const int group,
+                                       const enum modc_scale scale, const enum modc_scaling scaling)
+{
+    const int size = scale == MODC_SCALE_F32 ? 4 : 2;
+    const int head = MODC_PANEL_SCALES(k, group, size), panel = MODC_PANEL_BYTES(k, group, size, bits);
+
+    for (int i = 0; i < (n + MODC_PANEL32 - 1) / MODC_PANEL32 * MODC_PANEL32; i++) {
+        modc_int8 *to = y + (size_t)(i / MODC_PANEL32) * (size_t)panel;
+        const float *from = w + (ptrdiff_t)i * row;
+        const int lane = i % MODC_PANEL32;
+
+        if (lane == 0)
+            memset(to, 0, (size_t)panel);
+        for (int g = 0; g < k && i < n; g += group) {
+            const int count = modc_min(group, k - g);
+            const float own = modc_scale_of(from + (ptrdiff_t)g * column, count, column, bits, scaling);
+            const float times = own != 0.0f ? 1.0f / own : 0.0f;
+
+            modc_set_scale(to, g / group * MODC_PANEL32 + lane, scale, own);
+            for (int j = g; j < g + count; j++) {
+                const int whole = modc_scaled_int(from[(ptrdiff_t)j * column], times, bits, scaling);
+
+                if (bits == 8)
+                    to[head + j * MODC_PANEL32 + lane] = (modc_int8)whole;
+                else
+                    modc_int4_set(to + head + (j / 8 * MODC_PANEL32 + lane) * 4, j % 8, whole);
+            }
+        }
+    }
+}
+
 /* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */
 
 MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/storage.h"
 #include "grammar/grammar.h"
 #include "modc_tokenizer.h"
 #include "module/module.h"
@@ -277,6 +278,20 @@ static const char *template_text(struct compare *c, const struct spec *spec)
                       : "none";
 }
 
+static const char *storages(struct compare *c, const struct spec *spec)
+{
+    struct text text = text_new(&c->cx->arena);
+
+    for (int i = 0; i < spec->storage_count; i++) {
+        const struct spec_storage *own = &spec->storages[i];
+
+        text_printf(&text, "%s%s%s%s", i ? ", " : "", own->pattern ? own->pattern : "",
+                    own->pattern ? " " : "",
+                    own->kind ? storage_text(&c->cx->arena, own->kind) : own->dtype);
+    }
+    return text.length > 0 ? text.data : "as dtype";
+}
+
 static void list_settings(struct compare *c, const struct side *side, struct named settings[SETTINGS])
 {
     static const struct spec_training none = {0};
@@ -291,7 +306,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"hooks", toggles[spec->hooks]},
         {"pack", toggles[spec->pack]},
         {"state_dict", toggles[spec->state_dict]},
-        {"storage", spec->storage ? spec->storage : "as dtype"},
+        {"storage", storages(c, spec)},
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
         {"denormals", spec->flushes ? "flush" : "keep"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},

@@ -224,7 +224,7 @@ static void hint_sizes(struct cx *cx, const struct plan *plan, const struct entr
 /* Convolutions read packed weights alone, and what is stored in fewer bits is packed. */
 static bool does_without_pack(const struct plan *plan)
 {
-    if (plan->program->tree->storage != plan->program->tree->dtype)
+    if (plan->program->tree->narrow)
         return false;
     for (int i = 0; i < plan->variant_count; i++)
         for (int s = 0; s < plan->variants[i]->step_count; s++)

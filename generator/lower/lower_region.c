@@ -112,6 +112,20 @@ static void add_fixed(struct text *key, const struct module_tree *tree, const st
             text_printf(key, " fixed %d", i);
 }
 
+/* As what parameters of one instance are packed, and of another are not. */
+static void add_stored(struct text *key, const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 0; i <= module->subtree && tree->narrow; i++) {
+        const struct module *part = tree->modules[module->index + i];
+
+        for (int j = 0; j < part->tensor_count; j++)
+            if (part->tensors[j]->stored)
+                text_printf(key, " stored %d %d %s", i, j,
+                            part->tensors[j]->storage ? storage_text(key->arena, part->tensors[j]->storage)
+                                                      : "as it is");
+    }
+}
+
 /* What backward does for one instance and not for another: parameters that are frozen, checkpoints. */
 static void add_saving(struct text *key, const struct module_tree *tree, const struct module *module)
 {
@@ -274,6 +288,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     text_printf(&key, " %s", outer->entry->name);
     if (training)
         add_fixed(&key, program->tree, module);
+    add_stored(&key, program->tree, module);
     if (eval->graph->saves)
         add_saving(&key, program->tree, module);
     for (int i = 0; i < program->region_count; i++)

@@ -169,25 +169,6 @@ static void check_dtypes(struct cx *cx, const struct spec *spec)
                        spec->dtypes[i]);
 }
 
-/* The dtype of the packed weights of products: the model's, or a 16-bit type under float32. */
-static enum dtype variant_storage(struct cx *cx, const struct spec *spec, enum dtype dtype)
-{
-    enum dtype storage = dtype;
-
-    if (!spec->storage || (dtype_find(spec->storage, &storage) && storage == dtype))
-        return dtype;
-    if (dtype != DTYPE_FLOAT32 || (storage != DTYPE_BFLOAT16 && storage != DTYPE_FLOAT16)) {
-        diag_error(cx, spec->storage_loc, "a model that computes in %s does not pack its weights as %s",
-                   dtype_rows[dtype].name, spec->storage);
-        diag_hint(cx, "bfloat16 and float16 are for the dtype float32");
-    } else if (spec->pack == SPEC_OFF) {
-        diag_error(cx, spec->storage_loc, "with `pack: none` there are no packed weights to store as %s",
-                   spec->storage);
-        diag_hint(cx, "leave one of the two out");
-    }
-    return storage;
-}
-
 /* ---- numbers and order ---- */
 
 static void number_modules(struct builder *build, struct module *module)
@@ -300,12 +281,10 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     tree->spec = spec;
     tree->variant = variant;
     tree->name = variant_name(cx, spec, variant);
-    tree->dtype = tree->storage = variant_dtype(spec, variant);
+    tree->dtype = variant_dtype(spec, variant);
     note_variant(cx, spec, variant);
     if (variant == 0)
         check_dtypes(cx, spec);
-    if (is_computed(spec_variant_dtype(spec, variant)))
-        tree->storage = variant_storage(cx, spec, tree->dtype);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;

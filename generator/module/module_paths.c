@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "base/storage.h"
+
 /* ---- paths ------------------------------------------------------------------------------------------------ */
 
 /* `*` stands for any characters, dots too. */
@@ -289,6 +291,99 @@ void module_fix_modes(struct cx *cx, struct module_tree *tree)
     }
 }
 
+/* Whether the variant packs its weights so. */
+static bool check_storage(struct cx *cx, const struct module_tree *tree, const struct spec_storage *own)
+{
+    const struct spec *spec = tree->spec;
+
+    if (strcmp(own->dtype, dtype_rows[tree->dtype].name) == 0)
+        return true;
+    if (tree->dtype != DTYPE_FLOAT32 || !own->kind) {
+        diag_error(cx, own->value_loc, "a model that computes in %s does not pack its weights as %s",
+                   dtype_rows[tree->dtype].name,
+                   own->kind ? storage_text(&cx->arena, own->kind) : own->dtype);
+        diag_hint(cx, "bfloat16, float16, int8 and int4 are for the dtype float32");
+        return false;
+    }
+    if (spec->pack == SPEC_OFF) {
+        diag_error(cx, own->value_loc, "with `pack: none` there are no packed weights to store as %s",
+                   storage_text(&cx->arena, own->kind));
+        diag_hint(cx, "leave one of the two out");
+        return false;
+    }
+    if (storage_is_scaled(own->kind) && (spec->backward || spec->training)) {
+        diag_error(cx, own->value_loc, "weights in %s are for inference: what trains them needs all of their bits",
+                   own->kind->name);
+        diag_hint(cx, "train in float32, and pack what came of it");
+        return false;
+    }
+    return true;
+}
+
+static bool store(struct module_tree *tree, const struct spec_storage *own, const struct storage *kind)
+{
+    bool found = false;
+
+    for (int i = 0; i < tree->key_count; i++) {
+        struct module_tensor *tensor = tree->keys[i];
+
+        if (!is_parameter(tensor) || (own->pattern && !module_names_parameter(own->pattern, tensor)))
+            continue;
+        tensor->storage = kind;
+        tensor->stored |= own->pattern != NULL;
+        tensor->storage_at = (int)(own - tree->spec->storages);
+        found = true;
+    }
+    return found;
+}
+
+/* What patterns say of a tie is said of all that share it. */
+static void share_storage(struct cx *cx, struct module_tree *tree, struct module_tensor *tensor)
+{
+    struct module_tensor *first = tensor->first;
+    const struct spec_storage *list = tree->spec->storages;
+
+    if (first == tensor || !tensor->stored)
+        return;
+    if (first->stored && !storage_equal(first->storage, tensor->storage)) {
+        diag_error(cx, list[tensor->storage_at].loc, "%s is tied to %s, which is packed as %s", tensor->path,
+                   first->path, first->storage ? storage_text(&cx->arena, first->storage) : "it is");
+        diag_note(cx, list[first->storage_at].loc, "said here");
+        return;
+    }
+    first->storage = tensor->storage;
+    first->stored = true;
+    first->storage_at = tensor->storage_at;
+}
+
+/* Later patterns say it anew, and all of them what is said of those that none names. */
+static void apply_storages(struct cx *cx, struct module_tree *tree)
+{
+    const struct spec *spec = tree->spec;
+
+    for (int named = 0; named < 2; named++) {
+        for (int i = 0; i < spec->storage_count; i++) {
+            const struct spec_storage *own = &spec->storages[i];
+            const bool narrow = own->kind && own->kind->dtype != tree->dtype;
+
+            if ((own->pattern != NULL) != named || !check_storage(cx, tree, own) ||
+                store(tree, own, narrow ? own->kind : NULL) || tree->partial || !named)
+                continue;
+            diag_error(cx, own->loc, "'%s' matches no parameter", own->pattern);
+            module_hint_pattern(cx, tree, own->pattern, true);
+        }
+    }
+    for (int i = 0; i < tree->key_count; i++)
+        share_storage(cx, tree, tree->keys[i]);
+    for (int i = 0; i < tree->key_count; i++) {
+        struct module_tensor *tensor = tree->keys[i];
+
+        tensor->storage = tensor->first->storage;
+        tensor->stored = tensor->first->stored;
+        tree->narrow |= tensor->storage != NULL;
+    }
+}
+
 void module_apply_paths(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
@@ -302,6 +397,7 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
         module_hint_pattern(cx, tree, spec->freeze.list[i], true);
     }
     settle_ties(tree);
+    apply_storages(cx, tree);
     for (int i = 0; i < spec->checkpoint.count; i++) {
         bool found = tree->partial;
 

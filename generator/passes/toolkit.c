@@ -30,24 +30,31 @@ bool value_is_input(struct value *value)
     return value_root(value)->op->code == GRAPH_OP_INPUT;
 }
 
-bool op_is_narrow(const struct graph *graph, const struct op *op)
+/* An element as an integer needs all of its row, so views alone may lie between it and the parameter. */
+static const struct storage *packed_as(const struct module_tensor *tensor, struct value *weight)
 {
-    const struct module_tree *tree;
+    const struct storage *storage = tensor->storage;
+
+    return storage_is_scaled(storage) && value_root(weight)->op->code != GRAPH_OP_TENSOR ? NULL : storage;
+}
+
+const struct storage *op_storage(const struct graph *graph, const struct op *op)
+{
     struct value *weight, *root;
 
-    if (!op_rows[op->code]->narrow || op->outputs[0]->prepared)
-        return false;
-    tree = graph->program->tree;
-    if (tree->storage == tree->dtype)
-        return false;
+    if (!op_rows[op->code]->narrow || op->outputs[0]->prepared || !graph->program->tree->narrow)
+        return NULL;
     weight = op->inputs[1];
     root = value_root(weight);
     while (root->prepared && root->op->code == GRAPH_OP_MAP &&
            dag_is_identity(root->op->dag)) /* a copy for its order */
         root = value_root(root->op->inputs[0]);
-    return weight->ndim == 2 && weight->dtype == tree->dtype && value_is_static(graph, weight) &&
-           root->op->code == GRAPH_OP_TENSOR && root->op->tensor.tensor->kind == MODULE_PARAMETER &&
-           !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
+    return weight->ndim == 2 && weight->dtype == graph->program->tree->dtype &&
+                   value_is_static(graph, weight) && root->op->code == GRAPH_OP_TENSOR &&
+                   root->op->tensor.tensor->kind == MODULE_PARAMETER && !dim_equals(weight->dims[0], 0) &&
+                   !dim_equals(weight->dims[1], 0)
+               ? packed_as(root->op->tensor.tensor, weight)
+               : NULL;
 }
 
 bool op_is_packed(const struct graph *graph, const struct op *op)

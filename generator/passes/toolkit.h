@@ -13,9 +13,9 @@ bool value_is_static(const struct graph *graph, struct value *value);
 /* Whether it lies where the caller keeps it. */
 bool value_is_input(struct value *value);
 
-/* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
- * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
-bool op_is_narrow(const struct graph *graph, const struct op *op);
+/* As what the spec's `storage` has the weight of a product packed, and so rounded: a matrix that is a parameter, perhaps through
+ * views. NULL: as it is; weights that are computed from parameters are. */
+const struct storage *op_storage(const struct graph *graph, const struct op *op);
 
 /* Whether the plan may pack the op's weight and bias. */
 bool op_is_packed(const struct graph *graph, const struct op *op);

@@ -88,6 +88,17 @@ static bool fits_panels(const struct graph *graph, const struct op *op)
            contract_depth(op) > 0 && contract_columns(op) > 0;
 }
 
+/* Of integers each is computed with all that share its scale. */
+static bool is_scaled(const struct graph *graph, const struct op *op)
+{
+    return storage_is_scaled(op_storage(graph, op));
+}
+
+static bool fits_float_panels(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && !is_scaled(graph, op);
+}
+
 static bool fits_gemv(const struct graph *graph, const struct op *op)
 {
     int64_t rows = 0;
@@ -96,12 +107,25 @@ static bool fits_gemv(const struct graph *graph, const struct op *op)
     for (int i = 0; i < y->ndim - 1; i++)
         if (!dim_is_const(y->dims[i], &rows) || rows != 1)
             return false;
-    return fits_panels(graph, op);
+    return fits_float_panels(graph, op);
+}
+
+static bool fits_narrow(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && op_storage(graph, op) && target_of(graph->cx)->hosted;
+}
+
+/* A chip has no memory to widen weights in. */
+static bool fits_narrow_chip(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && op_storage(graph, op) && !target_of(graph->cx)->hosted;
 }
 
 static bool fits_dot(const struct graph *graph, const struct op *op)
 {
-    if (fits_panels(graph, op) || op_is_narrow(graph, op))
+    if (is_scaled(graph, op))
+        return false;
+    if (fits_panels(graph, op) || op_storage(graph, op))
         return true;
     /* without packing: rows of a parameter as they lie */
     return op->inputs[1]->ndim == 2 && value_is_static(graph, op->inputs[1]) &&
@@ -113,6 +137,23 @@ static double cost_gemm_panel(const struct op *op)
     int64_t p = panel(op), columns = (contract_columns(op) + p - 1) / p * p;
 
     return (double)contract_rows(op) * (double)columns * (double)contract_depth(op) + 40;
+}
+
+/* Two panels of floats: what a pair of them is widened to. */
+static int64_t scratch_narrow(const struct op *op)
+{
+    return contract_rows(op) > 1 ? contract_depth(op) * 2 * panel(op) * computed_bytes(op->outputs[0]) : 0;
+}
+
+static void tiles_narrow(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), 2 * panel(op));
+}
+
+/* It reads fewer bytes than the others, which are there for small products. */
+static double cost_narrow(const struct op *op)
+{
+    return (contract_rows(op) > 1 ? 0.95 : 0.85) * cost_gemm_panel(op);
 }
 
 static double cost_gemv_panel(const struct op *op)
@@ -128,7 +169,7 @@ static double cost_gemm_dot(const struct op *op)
 static bool fits_strided(const struct graph *graph, const struct op *op)
 {
     return op->outputs[0]->ndim - product_of(op, false).merged <= 4 && /* two batch axes */
-           !op_is_narrow(graph, op);
+           !op_storage(graph, op);
 }
 
 /* The other rows are for weights, whose costs are not counted in cycles. */
@@ -740,7 +781,7 @@ static bool fits_recurrent_panel(const struct graph *graph, const struct op *op)
 
 static bool fits_recurrent_dot(const struct graph *graph, const struct op *op)
 {
-    return !fits_recurrent_ahead(graph, op) && !op_is_narrow(graph, op);
+    return !fits_recurrent_ahead(graph, op) && !op_storage(graph, op);
 }
 
 static double cost_recurrent_panel(const struct op *op)
@@ -895,7 +936,14 @@ static const struct algorithm cpu_algorithms[] = {
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "one row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once",
      .core = true},
-    {"gemm_panel", GRAPH_OP_CONTRACT, "gemm_panel", NULL, fits_panels, cost_gemm_panel, tiles_gemm_panel,
+    {"gemm_narrow", GRAPH_OP_CONTRACT, "gemm_narrow", NULL, fits_narrow, cost_narrow, tiles_narrow,
+     PACKED_PANELS, PACKED_VECTOR, scratch_narrow,
+     "in register tiles over all of the inner length; w is widened as it is read, or once for all rows of several tiles",
+     .core = true},
+    {"gemm_narrow_chip", GRAPH_OP_CONTRACT, "gemm_narrow", NULL, fits_narrow_chip, cost_narrow, tiles_narrow,
+     PACKED_PANELS, PACKED_VECTOR, NULL,
+     "in register tiles over all of the inner length; w is widened as it is read", .core = true},
+    {"gemm_panel", GRAPH_OP_CONTRACT, "gemm_panel", NULL, fits_float_panels, cost_gemm_panel, tiles_gemm_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length, as many rows and panels of w as there are registers",
      .core = true},

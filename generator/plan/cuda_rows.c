@@ -28,7 +28,7 @@ static int64_t most(int64_t a, int64_t b)
 /* Two axes of batches stand before the rows. */
 bool fits_cuda_plain(const struct graph *graph, const struct op *op)
 {
-    return op->outputs[0]->ndim - product_of(op, false).merged <= 4 && !op_is_narrow(graph, op);
+    return op->outputs[0]->ndim - product_of(op, false).merged <= 4 && !op_storage(graph, op);
 }
 
 bool fits_cuda_floats(const struct graph *graph, const struct op *op)
@@ -38,7 +38,7 @@ bool fits_cuda_floats(const struct graph *graph, const struct op *op)
 
 bool fits_cuda_narrow(const struct graph *graph, const struct op *op)
 {
-    return op_is_narrow(graph, op);
+    return op_storage(graph, op);
 }
 
 int64_t product_rows_at_once(const struct op *op)

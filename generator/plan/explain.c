@@ -80,8 +80,8 @@ static void explain_choice(struct text *text, const struct variant *variant, con
     const struct op *op = step->op;
 
     text_add(text, step->algorithm->name);
-    if (step_packed(step, 1) && step_packed(step, 1)->narrow)
-        text_printf(text, " with weights in %s", dtype_rows[step_packed(step, 1)->dtype].name);
+    if (step_packed(step, 1) && step_packed(step, 1)->storage)
+        text_printf(text, " with weights in %s", storage_text(text->arena, step_packed(step, 1)->storage));
     if (step_packed(step, 1) && is_folded(step_packed(step, 1)))
         text_add(text, " with folded weights");
     if (step_packed(step, 1) && step_packed(step, 1)->passing)

@@ -61,16 +61,16 @@ struct packed {
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
-    int64_t n, k, count;     /* count: elements with padding */
+    int64_t n, k, count;     /* count: elements of that type, with padding */
     int panel;               /* P */
     int groups;              /* of n, each padded apart */
     bool woven;              /* PANELS: [panels of a group][K][groups][P] */
-    bool narrow;             /* rounded to dtype, which is the spec's `storage` */
+    const struct storage *storage; /* as what the spec's `storage` has it rounded; NULL: it is not */
     bool zero;               /* padding is to be cleared first */
     bool passing;            /* of one step, which packs it into the workspace at each call; in no group */
     struct packed_at source; /* passing: what holds the tensor that it is made of, which is unpacked first */
     int64_t source_offset;   /* there, so many bytes behind the entry */
-    struct panel_source *panels; /* PANELS of float32 that the runtime fills; or NULL */
+    struct panel_source *panels; /* PANELS of float32 or of integers that the runtime fills; or NULL */
     struct packed_part *parts;
     int part_count;
     struct value **operands;               /* resolved; base is a tensor, a constant or a prepared value */

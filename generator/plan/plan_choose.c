@@ -19,8 +19,7 @@ static struct packing weight_packing(const struct planner *planner, const struct
     const struct graph *graph = planner->variant->graph;
 
     return (struct packing){.format = row->weight,
-                            .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage
-                                                             : op->inputs[1]->dtype,
+                            .storage = op_storage(graph, op),
                             .n_axis = op_rows[op->code]->outputs_axis,
                             .groups = row->weight == PACKED_PANELS ? op_weight_groups(op) : 1,
                             .woven = row->weight == PACKED_PANELS && op_rows[op->code]->woven};
@@ -32,7 +31,7 @@ static bool reads_parameter(const struct planner *planner, const struct op *op, 
     const struct value *weight = op->inputs[1];
 
     return row->weight == PACKED_ROWS && weight->base->op->code == GRAPH_OP_TENSOR &&
-           dim_equals(weight->strides[0], 1) && !op_is_narrow(planner->variant->graph, op);
+           dim_equals(weight->strides[0], 1) && !op_storage(planner->variant->graph, op);
 }
 
 /* Whether another op needs the op's weight packed as this algorithm wants it. */
@@ -62,7 +61,7 @@ static bool is_backward_of_once(const struct planner *planner, const struct op *
     const struct settings *settings = &planner->plan->program->settings;
 
     return planner->behind_yield && settings->packs_once &&
-           !(settings->embeds && op_is_narrow(planner->variant->graph, op));
+           !(settings->embeds && op_storage(planner->variant->graph, op));
 }
 
 /* An embedding looks it up, say: where each weight is packed once, a product reads the same. */
@@ -102,6 +101,8 @@ static bool packs_in_passing(struct planner *planner, const struct op *op, const
     const bool seldom = !settings->packs_once && !settings->backward && is_seldom_run(planner, op);
     struct packed_at held;
 
+    if (storage_is_scaled(op_storage(planner->variant->graph, op)))
+        return false;
     if (find_held(planner, op, &held))
         return !is_packed_already(planner, op, row);
     return op_reads_packed(op) && op->inputs[1]->base->op->code == GRAPH_OP_TENSOR &&
@@ -280,7 +281,7 @@ static void pack_bias(struct planner *planner, struct step *step, int input, int
     panel = backend_lanes(planner->plan->backend, bias->dtype);
     dim_is_const(bias->dims[0], &n);
     if (!in_place_dense(bias) || (step->algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
-        pack_input(planner, step, input, (struct packing){PACKED_VECTOR, bias->dtype, 0, groups});
+        pack_input(planner, step, input, (struct packing){PACKED_VECTOR, NULL, 0, groups});
 }
 
 /* No kernel reads a bias whose elements do not lie side by side, such as one that is expanded. */
@@ -317,6 +318,6 @@ void planner_pack_weights(struct planner *planner, struct step *step)
     if (added < 0)
         return;
     pack_input(planner, step, added,
-               (struct packing){PACKED_PANELS, op->inputs[added]->dtype, .n_axis = 1, .groups = 1});
+               (struct packing){PACKED_PANELS, .n_axis = 1, .groups = 1});
     pack_bias(planner, step, bias, 1);
 }

@@ -165,7 +165,7 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
 
 bool is_folded(const struct packed *entry)
 {
-    return entry->dag && !dag_is_identity(entry->dag) && !entry->narrow && entry->format != PACKED_DENSE;
+    return entry->dag && !dag_is_identity(entry->dag) && !entry->storage && entry->format != PACKED_DENSE;
 }
 
 /* A gradient sums over what forward puts out: its rows are the columns of a matrix, in whatever form they are packed. */
@@ -202,7 +202,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
         suffix = op_words(cx, entry->op);
     else if (is_folded(entry))
         suffix = "folded";
-    else if (!dag_is_identity(entry->dag) && !entry->narrow)
+    else if (!dag_is_identity(entry->dag) && !entry->storage)
         suffix = "prepared";
     else if (is_transposed(value, n_axis))
         suffix = "transposed";
@@ -225,12 +225,27 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
 }
 
+static const char *scaled_comment(struct cx *cx, const struct packed *entry)
+{
+    const struct storage *storage = entry->storage;
+    const int64_t panels = (entry->n + entry->panel - 1) / entry->panel;
+    const int64_t group = storage_group(storage, entry->k);
+
+    return arena_format(&cx->arena, "%s, panels [%lld] of %s scales [%lld][%d] and %s [%lld][%d]",
+                        storage_text(&cx->arena, storage), (long long)panels,
+                        dtype_rows[storage->scale].name, (long long)((entry->k + group - 1) / group),
+                        entry->panel, storage->bits < 8 ? "words of eight integers" : "integers",
+                        (long long)(storage->bits < 8 ? (entry->k + 7) / 8 : entry->k), entry->panel);
+}
+
 static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)
 {
     int planes = winograd_side(entry->format) * winograd_side(entry->format);
 
     switch (entry->format) {
     case PACKED_PANELS:
+        if (storage_is_scaled(entry->storage))
+            return scaled_comment(cx, entry);
         if (entry->woven)
             return arena_format(&cx->arena, "panels [%lld][%lld][%d][%d]",
                                 (long long)(entry->count / entry->k / entry->groups / entry->panel),
@@ -273,8 +288,9 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     int axes = 0;
 
     if (entry->format != PACKED_PANELS || entry->groups > 1 || entry->woven || entry->panel != PANEL ||
-        entry->dtype != DTYPE_FLOAT32 || entry->operand_count != 1 || !dag_is_identity(entry->dag) ||
-        entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 || entry->k == 0)
+        (!storage_is_scaled(entry->storage) &&
+         (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
+        entry->operand_count != 1 || entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 || entry->k == 0)
         return NULL;
     for (int l = 0; l < count; l++)
         if (loops[l].is_n)
@@ -345,10 +361,10 @@ static struct made find_source(struct cx *cx, const struct backend *backend, str
         entry->operands[0] = value;
         entry->operand_count = 1;
     }
-    if (packing.dtype != value->dtype) {
-        assert(dag_is_identity(entry->dag) && "op_is_narrow has parameters alone");
-        entry->dag = narrowing(cx, value->dtype, packing.dtype);
-        entry->narrow = true;
+    if (packing.storage) {
+        assert(dag_is_identity(entry->dag) && "op_storage has parameters alone");
+        entry->dag = narrowing(cx, value->dtype, packing.storage->dtype);
+        entry->storage = packing.storage;
     }
     entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
     return made;
@@ -389,8 +405,9 @@ static const char *entry_key(struct cx *cx, const struct packed *entry, const st
 {
     struct text key = text_new(&cx->arena);
 
-    text_printf(&key, "%d %d %lld %lld %d%s ", entry->format, entry->dtype, (long long)entry->n,
-                (long long)entry->k, entry->groups, entry->woven ? "w" : "");
+    text_printf(&key, "%d %d %lld %lld %d%s %s ", entry->format, entry->dtype, (long long)entry->n,
+                (long long)entry->k, entry->groups, entry->woven ? "w" : "",
+                entry->storage ? storage_text(&cx->arena, entry->storage) : "");
     for (int l = 0; l < made->loop_count; l++)
         if (made->loops[l].extent > 1)
             text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k",
@@ -415,6 +432,8 @@ static void count_elements(struct packed *entry, int planes)
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
+    if (storage_is_scaled(entry->storage))
+        entry->count = (entry->n + panel - 1) / panel * storage_panel(entry->storage, entry->k);
     if (planes > 0) {
         entry->zero = entry->n % panel != 0;
         entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
@@ -454,7 +473,7 @@ enum { RECENT_PACKS = 8 };
 
 static bool same_packing(struct packing a, struct packing b)
 {
-    return a.format == b.format && a.dtype == b.dtype && a.n_axis == b.n_axis && a.groups == b.groups &&
+    return a.format == b.format && storage_equal(a.storage, b.storage) && a.n_axis == b.n_axis && a.groups == b.groups &&
            a.woven == b.woven;
 }
 
@@ -500,7 +519,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     const enum packed_format format = packing.format;
     const int planes = winograd_side(format) * winograd_side(format);
     const int panel = backend_lanes(group->backend, value->dtype);
-    const bool whole = format == PACKED_DENSE && value->base == value && packing.dtype == value->dtype;
+    const bool whole = format == PACKED_DENSE && value->base == value && !packing.storage;
     struct packed *entry;
     const struct name_entry *known;
     struct made made;
@@ -514,7 +533,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     entry = ARENA_NEW(&cx->arena, struct packed);
     entry->root = root;
     entry->format = format;
-    entry->dtype = packing.dtype;
+    entry->dtype = packing.storage ? packing.storage->dtype : value->dtype;
     entry->panel = panel;
     entry->k = 1;
     entry->n = packing.n_axis >= 0 ? dim_constant(value->dims[packing.n_axis]) : 1;
@@ -534,7 +553,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
             continue;
         entry->operand_entries[i] = find_or_make(/* made before */
                                                  cx, group, root,
-                                                 (struct packing){PACKED_DENSE, operand->dtype, -1, 1},
+                                                 (struct packing){PACKED_DENSE, NULL, -1, 1},
                                                  operand->base, unknown);
         if (!entry->operand_entries[i])
             return NULL;
@@ -550,7 +569,8 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
 
     count_elements(entry, planes);
     if (!entry->op) {
-        make_parts(cx, entry, &made, planes);
+        if (!storage_is_scaled(entry->storage))
+            make_parts(cx, entry, &made, planes);
         entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
     }
     entry->comment = entry_comment(cx, entry, value);

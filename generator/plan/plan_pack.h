@@ -2,12 +2,13 @@
 #ifndef MODC_PLAN_PACK_H
 #define MODC_PLAN_PACK_H
 
+#include "base/storage.h"
 #include "plan/plan.h"
 
 /* How an entry holds a value. */
 struct packing {
     enum packed_format format;
-    enum dtype dtype; /* the value's, or a narrower one, to which it is rounded */
+    const struct storage *storage; /* as what it is rounded; NULL: as it is */
     int n_axis;       /* the axis of the value that panels and rows run over; -1 for DENSE */
     int groups;       /* so many parts of that axis are padded apart */
     bool woven;       /* panels: the rows of the groups lie together, those of one panel of each */

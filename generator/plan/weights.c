@@ -439,12 +439,32 @@ static void interpret_entry(struct embedding *e, const struct pack_group *group,
     arena_free(&own);
 }
 
+/* By the function that a model calls. */
+static void pack_scaled(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                        int64_t at, const struct packed *entry)
+{
+    const struct storage *storage = entry->storage;
+    const struct packed_operand source = find_operand(e, group, instance, at, entry, 0);
+    const enum modc_scale scale = storage->scale == DTYPE_FLOAT32   ? MODC_SCALE_F32
+                                  : storage->scale == DTYPE_FLOAT16 ? MODC_SCALE_F16
+                                                                    : MODC_SCALE_BF16;
+
+    modc_f32_pack_scaled((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
+                         (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel,
+                         storage->bits, (int)storage_group(storage, entry->k), scale,
+                         storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
+}
+
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
                           int64_t at, const struct packed *entry)
 {
     struct arena *arena = &e->cx->arena;
     int count = entry->operand_count, side = winograd_side(entry->format);
 
+    if (storage_is_scaled(entry->storage)) {
+        pack_scaled(e, group, instance, at, entry);
+        return;
+    }
     if (entry->op)
         interpret_entry(e, group, instance, at, entry);
     for (int p = 0; p < entry->part_count; p++) {
@@ -474,7 +494,7 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
         if (dag_is_identity(entry->dag) && count == 1 && run.operands[0].dtype == entry->dtype &&
             run.operands[0].size == 4)
             run.way = COPIED;
-        else if (entry->narrow)
+        else if (entry->storage)
             run.way = STORED;
         else
             scale_first(arena, &run);

@@ -134,6 +134,16 @@ struct spec_patterns {
     int count;
 };
 
+struct storage;
+
+/* As what weights are packed: those of products, or the parameters that a pattern names. */
+struct spec_storage {
+    const char *pattern;        /* NULL: all that no pattern names */
+    const char *dtype;          /* "float32" */
+    const struct storage *kind; /* base/storage.h; NULL: as the dtype is computed with */
+    struct loc loc, value_loc;
+};
+
 struct spec_group { /* one of groups: parameters with values of their own */
     struct loc loc;
     struct spec_patterns params;
@@ -269,8 +279,8 @@ struct spec {
     struct spec_patterns checkpoint;
     bool fused; /* update: fused */
     struct loc update_loc;
-    const char *storage; /* dtype in which weights are packed; NULL: the model's */
-    struct loc storage_loc;
+    struct spec_storage *storages; /* as what weights are packed; none: as the model computes */
+    int storage_count;
     int threads; /* default 1 */
     struct loc threads_loc;
 
@@ -340,7 +350,7 @@ enum spec_value {
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE, /* a list of dimensions */
     SPEC_VALUE_DTYPE,
-    SPEC_VALUE_STORAGE, /* a dtype that weights are packed in */
+    SPEC_VALUE_STORAGE, /* as what weights are packed, or path: the same */
     SPEC_VALUE_CACHE,   /* one that keys and values are kept in */
     SPEC_VALUE_INIT,    /* of torch.nn.init, without its tensor */
     SPEC_VALUE_EXPRESSION,

@@ -1,6 +1,7 @@
 /* spec_dump.c - prints a struct spec, as indented text or as JSON. Apart from spec.c, which reads: the
  * dump is how tests and people see what was read, so it shows expressions as trees (parenthesised), not as
  * they were written. */
+#include "base/storage.h"
 #include "spec/spec.h"
 
 #include <string.h>
@@ -324,6 +325,18 @@ static void put_rollout(struct dump *d, const struct spec_rollout *rollout)
     end(d, "}");
 }
 
+static void put_storages(struct dump *d, const struct spec *spec)
+{
+    begin(d, "storage", "{");
+    for (int i = 0; i < spec->storage_count; i++) {
+        const struct spec_storage *own = &spec->storages[i];
+
+        put(d, own->pattern ? own->pattern : "default",
+            own->kind ? storage_text(d->text->arena, own->kind) : own->dtype);
+    }
+    end(d, "}");
+}
+
 static void put_toggle(struct dump *d, const char *key, enum spec_toggle toggle)
 {
     if (toggle != SPEC_DEFAULT)
@@ -434,8 +447,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     if (spec->flushes)
         put(d, "denormals", "flush");
     put_toggle(d, "state_dict", spec->state_dict);
-    if (spec->storage)
-        put(d, "storage", spec->storage);
+    if (spec->storage_count > 0)
+        put_storages(d, spec);
     put_int(d, "threads", spec->threads);
     text_printf(text, json ? "{\n%s\n}\n" : "%s\n", body.data);
 }

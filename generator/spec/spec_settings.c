@@ -115,21 +115,6 @@ void spec_read_state_dict(struct reader *r, const struct node *key, const struct
     r->spec->state_dict = read_toggle(r, key, node, "none");
 }
 
-void spec_read_storage(struct reader *r, const struct node *key, const struct node *node)
-{
-    const char *text = spec_read_text(r, key, node, "the dtype in which weights are packed, as bfloat16");
-
-    if (!text)
-        return;
-    r->spec->storage_loc = node->loc;
-    if (spec_is_dtype(text)) {
-        r->spec->storage = spec_read_dtype(r, text, node->loc, false);
-        return;
-    }
-    diag_error(r->cx, node->loc, "there is no dtype '%s'", text);
-    diag_hint(r->cx, "weights are packed in bfloat16 or float16, or in the type that the model computes in");
-}
-
 void spec_read_threads(struct reader *r, const struct node *key, const struct node *node)
 {
     enum { most = 1024 };

@@ -6,6 +6,7 @@
 #include "base/dim.h"
 #include "base/dtype.h"
 #include "base/names.h"
+#include "base/storage.h"
 
 struct binding;
 struct elementwise_row;
@@ -76,6 +77,9 @@ struct module_tensor {
     const struct dim *shape[MAX_DIMS];
     bool persistent, optional;
     bool requires_grad; /* with freeze: */
+    const struct storage *storage; /* as what it is packed as a product's weight; NULL: as it is computed with */
+    int storage_at; /* which of the spec's `storage` says so */
+    bool stored; /* a pattern of `storage` names it, so that what looks rows of it up reads them packed, too */
     bool none;          /* an empty slot (bias=False): has no key */
     /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool written;
@@ -219,8 +223,9 @@ struct module_tree {
     const struct chat *chat;           /* chat.h; NULL: none */
     bool one_row; /* of a sequence in a call: modules carry something from one row to the next */
     const struct generation *generation; /* generation.h; NULL: none */
-    enum dtype dtype, storage; /* storage: of the packed weights of products; as dtype, or narrower */
-    bool partial;              /* as spec.h's; or some module or tensor is faulty */
+    enum dtype dtype;
+    bool narrow;  /* some parameter has a storage */
+    bool partial; /* as spec.h's; or some module or tensor is faulty */
 };
 
 struct module *module_child(const struct module *module, const char *name);

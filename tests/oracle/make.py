@@ -515,6 +515,11 @@ def narrow():
         expect = "build/vectors/storage{}_29/expect.safetensors"
         yield Case(f"storage_{plan}", spec, f"--seed 19 --plan contract={plan}", own, expect=expect.format(""))
         yield Case(f"storage_half_{plan}", half, f"--seed 19 --plan contract={plan}", own, expect=expect.format("_half"))
+    integers = "tests/specs/storage_int8.yaml"
+    yield Case("storage_int8_29", integers, "--seed 19", own)
+    yield Case("storage_int8_9", integers, "--seed 19", inputs(197, 9))
+    yield Case("storage_int8_1", integers, "--seed 19", "build/vectors/storage_1/inputs.safetensors")
+    yield Case("storage_int8_fence", integers, "--seed 19 --hooks fence", own)
     special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,
                2049.0, 2051.0, float("inf"), -float("inf"), float("nan")]
     yield Case("storage_edges", edges, "", {"x": torch.tensor([[1.0], [-2.0], [0.5]]), "one": torch.ones(1, 1)},

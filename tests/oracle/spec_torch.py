@@ -984,29 +984,83 @@ def flushing(flushes):
         torch.set_flush_denormal(False)
 
 
+def names_path(pattern, path):
+    """Whether a pattern names a parameter, or a module around it."""
+    parts = path.split(".")
+    return any(fnmatch.fnmatchcase(".".join(parts[:end]), pattern) for end in range(1, len(parts) + 1))
+
+
 def is_parameter(tensor):
     """Or a view of one."""
     base = tensor._base if tensor._base is not None else tensor
     return isinstance(base, nn.Parameter)
 
 
-class Narrowed(torch.autograd.Function):
-    """Rounded to a type; the gradient is that of the parameter itself."""
+class Integers:
+    """`storage` as integers with scales: torchao's rounding, or that of GGUF files."""
+
+    def __init__(self, text):
+        name, _, options = text.partition("(")
+        options = dict(part.strip().split("=") for part in options.rstrip(")").split(",") if part.strip())
+        self.bits = {"int8": 8, "int4": 4}[name]
+        self.group = int(options.get("group", 0 if self.bits == 8 else 32))
+        self.scale = getattr(torch, options.get("scale", "float16" if self.group else "float32"))
+        self.gguf = options.get("rounding") == "gguf"
+
+    def __call__(self, weight):
+        """Along the last dimension, whose last group may be shorter."""
+        return torch.cat([self.round(part) for part in weight.split(self.group or weight.shape[-1], -1)], -1)
+
+    def round(self, w):
+        least, most = -2 ** (self.bits - 1), 2 ** (self.bits - 1) - 1
+        largest = w.abs().amax(-1, keepdim=True)
+        if not self.gguf:
+            scale = (largest / (most + 0.5)).clamp(min=torch.finfo(torch.float32).eps)
+            whole = (w * (1 / scale)).round()
+        elif self.bits == 4:
+            scale = w.gather(-1, w.abs().argmax(-1, keepdim=True)) / -8
+            whole = (w * self.inverse(scale) + 8.5).trunc() - 8
+        else:
+            scale = largest / 127
+            scaled = w * self.inverse(scale)
+            whole = scaled.trunc() + (scaled.frac().abs() >= 0.5) * scaled.sign()
+        return whole.clamp(least, most) * scale.to(self.scale).to(w.dtype)
 
     @staticmethod
-    def forward(ctx, weight, dtype):
-        return weight.to(dtype).to(weight.dtype)
+    def inverse(scale):
+        return torch.where(scale == 0, 0, 1 / scale)
+
+
+class Narrowed(torch.autograd.Function):
+    """Rounded as `storage` says; the gradient is that of the parameter itself. across: rows of the product are its columns."""
+
+    @staticmethod
+    def forward(ctx, weight, storage, across):
+        if not isinstance(storage, Integers):
+            return weight.to(storage).to(weight.dtype)
+        single = weight.float()
+        return (storage(single.T).T.contiguous() if across and weight.dim() == 2 else storage(single)).to(weight.dtype)
 
     @staticmethod
     def backward(ctx, gradient):
-        return gradient, None
+        return gradient, None, None
 
 
 @contextlib.contextmanager
-def narrow_weights(dtype, root):
-    """Products round their weights to `dtype`, as packed ones are; the parameters stay as they are. Of recurrent layers the
-    weights of the input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
+def narrow_weights(storages, root):
+    """Products round their weights, as packed ones are; the parameters stay as they are. Of recurrent layers the weights of the
+    input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
     written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
+    by_tensor = {}
+    for name, parameter in root.named_parameters(remove_duplicate=False):
+        named = [kind for pattern, kind in storages if pattern is not None and names_path(pattern, name)]
+        if named or id(parameter) not in by_tensor:  # of a tie, what a pattern says of one name
+            by_tensor[id(parameter)] = (named or [kind for pattern, kind in storages if pattern is None] or [None])[-1]
+
+    def narrowed(weight, computed, across):
+        base = weight._base if weight._base is not None else weight
+        kind = by_tensor.get(id(base))
+        return weight if kind is None or (computed and isinstance(kind, Integers)) else Narrowed.apply(weight, kind, across)
 
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
@@ -1017,7 +1071,7 @@ def narrow_weights(dtype, root):
             where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
             own = is_parameter(where[key]) and id(where[key]) not in written
             if own and (name == "bilinear" or where[key].dim() <= 2):
-                where[key] = Narrowed.apply(where[key], dtype)
+                where[key] = narrowed(where[key], name == "bilinear", name not in ("linear", "bilinear") and not name.endswith("_cell"))
             return product(*args, **kwargs)
 
         return call
@@ -1028,15 +1082,15 @@ def narrow_weights(dtype, root):
             layers, bidirectional = args[at + 1], args[at + 4]
             weights = list(args[at - 1])
             for i in range(0, len(weights), len(weights) // (layers * (1 + bidirectional))):
-                weights[i] = Narrowed.apply(weights[i], dtype)
+                weights[i] = narrowed(weights[i], False, False)
             return recurrent(*args[:at - 1], weights, *args[at:])
 
         return call
 
     with contextlib.ExitStack() as stack:
-        for holder, name, at in PRODUCTS if dtype else ():
+        for holder, name, at in PRODUCTS if storages else ():
             stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name, at)))
-        for name in RECURRENT if dtype else ():
+        for name in RECURRENT if storages else ():
             stack.enter_context(mock.patch.object(torch._VF, name, rounding_sequence(getattr(torch._VF, name))))
         yield
 
@@ -1073,8 +1127,7 @@ class Spec:
         dtypes = content.get("dtype", "float32")
         self.dtype = torch.float32
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
-        storage = content.get("storage")
-        self.storage = self.dtype_of(storage) if storage in ("bfloat16", "float16", "half") else None
+        self.storages = self.storages_of(content.get("storage", {}))
         self.flushes = content.get("denormals") == "flush"
         self.ties = content.get("tie", {})
         self.inputs, self.constant_inputs = {}, set()
@@ -1314,7 +1367,7 @@ class Spec:
         handles += [root.get_submodule(path).register_full_backward_hook(lambda _, given, __, f=factor: scaled_gradient(given, f))
                     for path, factor in backward_hooks]
         try:
-            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storage, root), flushing(self.flushes):
+            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, root), flushing(self.flushes):
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
                                                         for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
@@ -1337,7 +1390,7 @@ class Spec:
         self.set_mode(root, True)
         self.size_values = self.find_sizes(inputs)
         for _ in range(steps):
-            with default_dtype(self.dtype), narrow_weights(self.storage, root), flushing(self.flushes):
+            with default_dtype(self.dtype), narrow_weights(self.storages, root), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
                 loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
                 optimizer.zero_grad()
@@ -1348,6 +1401,14 @@ class Spec:
             for table, name, tensor in written_tables(root):
                 table[name] = tensor.detach()
         return {"loss": loss.detach()}
+
+    def storages_of(self, storage):
+        """[(pattern or None, dtype, Integers or None)] in the order in which later ones say it anew."""
+        storage = {"default": storage} if isinstance(storage, str) else storage
+        kinds = {"bfloat16": torch.bfloat16, "float16": torch.float16, "half": torch.float16}
+        found = [(None if pattern == "default" else pattern,
+                  Integers(text) if text.startswith("int") else kinds.get(text)) for pattern, text in storage.items()]
+        return sorted(found, key=lambda pair: pair[0] is not None)
 
     def run_sequence(self, root, inputs, repeat=1, **options):
         """One call for each index of the inputs' first dimension, in order, `repeat` times; outputs are stacked."""

@@ -368,7 +368,7 @@ static void options_are_read(void **state)
     assert_int_equal(spec->hooks, SPEC_OFF);
     assert_int_equal(spec->pack, SPEC_OFF);
     assert_int_equal(spec->state_dict, SPEC_ON);
-    assert_string_equal(spec->storage, "float16");
+    assert_string_equal(spec->storages[0].dtype, "float16");
     assert_int_equal(spec->threads, 4);
     assert_int_equal(spec->freeze.count, 2);
     assert_string_equal(spec->freeze.list[1], "*.bias");

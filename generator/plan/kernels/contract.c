@@ -129,6 +129,30 @@ static void holes_order(struct draft *draft, const struct dim *n, const struct d
     hole_some(draft, "T_some_stream", bytes > STREAM_KB * 1024);
 }
 
+/* How w lies as gemm_narrow has it: see its head. */
+static void holes_narrow(struct draft *draft, const struct dim *k)
+{
+    struct cx *cx = draft->cx;
+    const struct storage *storage = draft->narrow;
+    const bool scaled = storage_is_scaled(storage);
+    const struct op *op = draft->op;
+    int64_t depth = 0, rows = 0;
+
+    dim_is_const(k, &depth);
+    hole_int(draft, "T_single",
+             dim_is_const(dims_product(cx, op->outputs[0], 0, op->outputs[0]->ndim - 1), &rows) && rows == 1);
+    hole_int(draft, "T_widens", draft->step->scratch_offset >= 0);
+    hole_int(draft, "T_bits", storage ? storage->bits : 32);
+    hole_int(draft, "T_packs", storage && storage->bits < 8);
+    hole_int(draft, "T_scaled", scaled);
+    hole_int(draft, "T_grouped", scaled && storage->group > 0);
+    hole_int(draft, "T_group", storage ? storage->group : 0);
+    hole_shape(draft, "T_head", scaled ? storage_head(storage, depth) : 0);
+    hole_shape(draft, "T_panel", scaled ? storage_panel(storage, depth)
+                                        : depth * lanes_of(draft, draft->kernel->computed));
+    name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});
+}
+
 static void holes_contract(struct draft *draft)
 {
     struct cx *cx = draft->cx;
@@ -140,6 +164,7 @@ static void holes_contract(struct draft *draft)
 
     add_weighted(draft);
     add_scratch(draft, "v");
+    holes_narrow(draft, k);
     hole_dim(draft, "T_bias",
              dim_const(&cx->arena, op->contract.bias)); /* a constant of each call, no flag */
     if (draft->plan->backend->apart || !draft->step->algorithm->weight) {
@@ -151,7 +176,7 @@ static void holes_contract(struct draft *draft)
             &cx->arena, "y %s = x %s . w %s%s%s", shape_text(&cx->arena, y->ndim, y->dims),
             shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims),
             draft->plan->backend->apart && op->contract.bias ? " + bias" : "",
-            draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
+            draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow)) : "");
         return;
     }
     hole_extent(draft, "T_m", dims_product(cx, y, 0, y->ndim - 1));
@@ -168,7 +193,7 @@ static void holes_contract(struct draft *draft)
         &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n), dim_text(&cx->arena, k),
         op->contract.bias ? " + bias" : "",
-        draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
+        draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow)) : "");
 }
 
 static bool contract_writes(struct arena *arena, const struct step *step, const struct value *y)

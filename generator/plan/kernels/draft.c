@@ -559,7 +559,7 @@ static const char *template_stem(const struct draft *draft)
     if (!value_is_dense(arena, draft->op->outputs[0]))
         stem = arena_format(arena, "%s_part", stem);
     if (draft->narrow)
-        stem = arena_format(arena, "%s_%s", stem, dtype_rows[step_packed(draft->step, 1)->dtype].name);
+        stem = arena_format(arena, "%s_%s", stem, storage_word(arena, draft->narrow));
     return stem;
 }
 
@@ -575,8 +575,9 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->op = op;
     draft->kernel = kernel;
     draft->result = element_of(draft, y->dtype);
-    draft->narrow = step_packed(step, 1) && step_packed(step, 1)->narrow;
-    draft->weights = draft->narrow ? element_of(draft, step_packed(step, 1)->dtype) : draft->result;
+    draft->narrow = step_packed(step, 1) ? step_packed(step, 1)->storage : NULL;
+    draft->weights =
+        draft->narrow ? (struct element){draft->narrow->dtype, draft->result.computed} : draft->result;
     draft->input = element_of(draft, op->inputs[0]->dtype);
     kernel->template = step->algorithm->template;
     kernel->role = draft->role;

@@ -27,7 +27,7 @@ struct draft {
     struct kernel *kernel;
     struct element result, weights, input; /* input: the first */
     const char *role;                      /* of a part: what it is named by behind whom it serves */
-    bool narrow;                           /* weights are stored in fewer bits than it computes with */
+    const struct storage *narrow;          /* as what weights are stored in fewer bits; NULL: they are not */
     bool apart;                            /* its parts are a kernel of their own */
     const struct part_row *part;           /* of a core: what these take */
     const char *part_comment;              /* and compute */

@@ -55,7 +55,7 @@ static bool same_packed(const struct step *a, const struct step *b)
         if (x != y &&
             (!x || !y || x->format != y->format || x->dtype != y->dtype || x->n != y->n || x->k != y->k ||
              x->count != y->count || x->panel != y->panel || x->groups != y->groups || x->woven != y->woven ||
-             x->narrow != y->narrow || x->passing != y->passing))
+             !storage_equal(x->storage, y->storage) || x->passing != y->passing))
             return false;
     }
     return true;

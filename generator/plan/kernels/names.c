@@ -178,7 +178,7 @@ const char *core_stem(const struct draft *draft, bool shared)
 
     text_add(&text, draft->step->algorithm->name);
     if (draft->narrow)
-        text_printf(&text, "_%s", dtype_rows[step_packed(draft->step, 1)->dtype].name);
+        text_printf(&text, "_%s", storage_word(&cx->arena, draft->narrow));
     add_flags(&text, kernel);
     if (!shared)
         text_add(&text, few_words(cx, tail_words(draft->op)));

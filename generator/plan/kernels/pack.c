@@ -16,7 +16,7 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
                                           "vector", "winograd4", "dense", "winograd2"};
     struct kernel *kernel = new_nest(cx, plan, NEST_MAP, entry->parts[part].nest);
     const char *how = dag_is_identity(entry->dag) ? ""
-                      : entry->narrow ? arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name)
+                      : entry->storage ? arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name)
                                       : "_folded";
     const char *stem;
 
@@ -136,6 +136,32 @@ static const struct kernel *panels_kernel(const struct making *making, const str
     return keep_kernel(cx, making->plan, kernel);
 }
 
+static void add_word(struct making *making, struct kernel_call *call, const char *word)
+{
+    add_operand(making, call, (struct operand){.kind = OPERAND_CONSTANT, .name = word});
+}
+
+/* The same as integers with scales. */
+static void call_scaled(struct making *making, const struct packed *entry)
+{
+    static const char *const scales[] = {[DTYPE_FLOAT32] = "MODC_SCALE_F32",
+                                         [DTYPE_FLOAT16] = "MODC_SCALE_F16",
+                                         [DTYPE_BFLOAT16] = "MODC_SCALE_BF16"};
+    const struct storage *storage = entry->storage;
+    const struct panel_source *source = entry->panels;
+    struct kernel_call *call =
+        add_call(making, library_kernel(making->cx, making->plan, "modc_f32_pack_scaled"));
+    const int64_t numbers[] = {entry->n,      entry->k,      source->row,
+                               source->pixel, storage->bits, storage_group(storage, entry->k)};
+
+    add_operand(making, call, entry_operand(making, entry, 0));
+    add_operand(making, call, source_operand(making, entry, 0, 0));
+    for (int i = 0; i < COUNT(numbers); i++)
+        add_number(making, call, numbers[i]);
+    add_word(making, call, scales[storage->scale]);
+    add_word(making, call, storage->gguf ? "MODC_GGUF" : "MODC_SYMMETRIC");
+}
+
 /* One call of the runtime. */
 static void call_panels(struct making *making, const struct packed *entry)
 {
@@ -203,7 +229,7 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
 static void make_parts(struct making *making, const struct packed *entry)
 {
     if (entry->panels) {
-        call_panels(making, entry);
+        (storage_is_scaled(entry->storage) ? call_scaled : call_panels)(making, entry);
         return;
     }
     for (int i = 0; i < entry->part_count; i++) {

@@ -1,0 +1,104 @@
+/* storage.c - see storage.h. */
+#include "base/storage.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const struct storage kinds[] = {
+    {"bfloat16", DTYPE_BFLOAT16, 16, 0, DTYPE_BFLOAT16, false},
+    {"float16", DTYPE_FLOAT16, 16, 0, DTYPE_FLOAT16, false},
+    {"int8", DTYPE_INT8, 8, 0, DTYPE_FLOAT32, false},
+    {"int4", DTYPE_INT8, 4, 32, DTYPE_FLOAT16, false},
+};
+
+enum { PANEL = 16, LINE = 64 };
+
+const struct storage *storage_kind(int index)
+{
+    return index < (int)(sizeof kinds / sizeof *kinds) ? &kinds[index] : NULL;
+}
+
+const struct storage *storage_find(const char *name)
+{
+    enum dtype dtype;
+
+    if (dtype_find(name, &dtype)) /* half */
+        name = dtype_rows[dtype].name;
+    for (int i = 0; storage_kind(i); i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+bool storage_equal(const struct storage *a, const struct storage *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->dtype == b->dtype && a->bits == b->bits && a->group == b->group && a->scale == b->scale &&
+           a->gguf == b->gguf;
+}
+
+enum dtype storage_scale(int group)
+{
+    return group > 0 ? DTYPE_FLOAT16 : DTYPE_FLOAT32;
+}
+
+static void add_option(struct text *text, const char *name, const char *value)
+{
+    text_printf(text, "%s%s=%s", strchr(text->data, '(') ? ", " : "(", name, value);
+}
+
+const char *storage_text(struct arena *arena, const struct storage *storage)
+{
+    const struct storage *kind = storage_find(storage->name);
+    struct text text = text_new(arena);
+
+    text_add(&text, storage->name);
+    if (!storage_is_scaled(storage) || (storage_equal(kind, storage) && storage->group == 0))
+        return text.data;
+    if (storage->group > 0)
+        add_option(&text, "group", arena_format(arena, "%d", storage->group));
+    if (storage->scale != storage_scale(storage->group))
+        add_option(&text, "scale", dtype_rows[storage->scale].name);
+    if (storage->gguf)
+        add_option(&text, "rounding", "gguf");
+    text_add(&text, ")");
+    return text.data;
+}
+
+const char *storage_word(struct arena *arena, const struct storage *storage)
+{
+    const struct storage *kind = storage_find(storage->name);
+    struct text text = text_new(arena);
+
+    text_add(&text, storage->name);
+    if (storage->group != kind->group)
+        text_printf(&text, "_%d", storage->group);
+    if (storage_is_scaled(storage) && storage->scale != storage_scale(storage->group))
+        text_printf(&text, "_%s", dtype_rows[storage->scale].name);
+    return text.data;
+}
+
+int64_t storage_group(const struct storage *storage, int64_t k)
+{
+    return storage->group > 0 ? storage->group : k;
+}
+
+static int64_t in_lines(int64_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+int64_t storage_head(const struct storage *storage, int64_t k)
+{
+    const int64_t group = storage_group(storage, k);
+
+    return in_lines((k + group - 1) / group * PANEL * dtype_rows[storage->scale].bytes);
+}
+
+int64_t storage_panel(const struct storage *storage, int64_t k)
+{
+    return storage_head(storage, k) + in_lines((k * storage->bits + 7) / 8 * PANEL);
+}

@@ -1,0 +1,50 @@
+/* storage.h - as what weights are packed that are computed with in float32: floats of 16 bits, or integers with scales. */
+#ifndef MODC_STORAGE_H
+#define MODC_STORAGE_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+
+/* note [storage]
+ * The weight of a product has a row for each of its outputs. As floats each element is rounded by itself. As integers, `group` of a
+ * row, one behind the other, are multiples of one scale, each of the nearest: note [scaled panels] in modc_simd_scalar.h has the
+ * formulas and where everything lies. */
+struct storage {
+    const char *name; /* "int4"; what is left out of it is the table's */
+    enum dtype dtype; /* of what holds it; of integers int8, a byte */
+    int bits;         /* of an element */
+    int group;        /* elements that share a scale; 0: all of a row */
+    enum dtype scale; /* of a scale, of integers */
+    bool gguf;        /* rounded as in GGUF files, else as torchao does */
+};
+
+/* By name, as it is where nothing else is said; NULL: there is none. */
+const struct storage *storage_find(const char *name);
+
+/* In order; NULL behind the last. */
+const struct storage *storage_kind(int index);
+
+static inline bool storage_is_scaled(const struct storage *storage)
+{
+    return storage && storage->scale != storage->dtype;
+}
+
+bool storage_equal(const struct storage *a, const struct storage *b); /* NULL: as it is computed with */
+
+/* The type of scales where nothing else is said: of groups float16, of whole rows float32. */
+enum dtype storage_scale(int group);
+
+/* As specs have it: "int4(group=32)". */
+const char *storage_text(struct arena *arena, const struct storage *storage);
+
+/* What kernels that read it are called: "int4_64". */
+const char *storage_word(struct arena *arena, const struct storage *storage);
+
+/* Of scaled panels over k steps: elements that share a scale, bytes in front of the integers, and of all. */
+int64_t storage_group(const struct storage *storage, int64_t k);
+int64_t storage_head(const struct storage *storage, int64_t k);
+int64_t storage_panel(const struct storage *storage, int64_t k);
+
+#endif

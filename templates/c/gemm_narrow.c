@@ -97,7 +97,8 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
                              const T_of_bias *restrict bias T_MORE(T_widens, const T_real *restrict v, const int wide),
                              const int rows, const int columns, const int row, const int column, const int at T_ARGS)
 {
-    const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors, sets = MODC_TILE_SETS(tile, T_k);
+    const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
+    const int sets = T_IF(T_grouped, modc_min(MODC_TILE_SETS(tile, T_k), 4), MODC_TILE_SETS(tile, T_k));
     T_vec sum[MODC_TILE_REGISTERS];
 #if T_grouped
     const int apart = T_IF(T_widens, !wide && MODC_SUMS_GROUPS(rows), MODC_SUMS_GROUPS(rows));

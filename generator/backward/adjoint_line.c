@@ -183,6 +183,7 @@ const struct adjoint_row nms_adjoint = {.one = give_nms};
 const struct adjoint_row cached_attention_adjoint = {.one = give_nms};
 const struct adjoint_row cached_scan_adjoint = {.one = give_nms};
 const struct adjoint_row recent_adjoint = {.one = give_nms};
+const struct adjoint_row lookup_adjoint = {.one = give_nms}; /* a pass makes it, behind backward */
 
 static void give_ctc(const struct adjoint *a, struct op *op, struct value *g)
 {

@@ -379,7 +379,7 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
         struct module_tensor *tensor = tree->keys[i];
 
         tensor->storage = tensor->first->storage;
-        tensor->stored = tensor->first->stored;
+        tensor->stored = tensor->first->stored || (tensor->storage && tensor->tied);
         tree->narrow |= tensor->storage != NULL;
     }
 }

@@ -130,6 +130,72 @@ const struct op_row op_row_gather = {
     .bytes = gather_bytes,
 };
 
+/* ---- of a packed matrix ---- */
+
+static const char *lookup_broken(struct cx *cx, const struct op *op)
+{
+    (void)cx;
+    if (op->input_count != 2 || op->inputs[1]->ndim != 2)
+        return "it has an index and a matrix";
+    return dtype_is_int(op->inputs[0]->dtype) ? NULL : "its index is no integer";
+}
+
+static const char *lookup_infer(struct cx *cx, struct op *op)
+{
+    const struct value *index = op->inputs[0], *matrix = op->inputs[1];
+    const struct dim *dims[MAX_DIMS];
+
+    if (index->ndim >= MAX_DIMS)
+        return "the result would have too many dimensions";
+    memcpy(dims, index->dims, (size_t)index->ndim * sizeof *dims);
+    dims[index->ndim] = matrix->dims[0];
+    return set_output(cx, op, matrix->dtype, index->ndim + 1, dims);
+}
+
+static void lookup_interpret(const struct op *op, const struct tensor *const *inputs, struct tensor *output)
+{
+    const struct tensor *index = inputs[0], *matrix = inputs[1];
+    const int64_t depth = matrix->dims[0], rows = matrix->dims[1];
+
+    (void)op;
+    for (int64_t i = 0; i < tensor_count(index); i++)
+        for (int64_t k = 0; k < depth; k++)
+            output->data[i * depth + k] = matrix->data[k * rows + index->data[i].i];
+}
+
+static enum op_accepts lookup_accepts(const struct op *op, int input)
+{
+    (void)op;
+    return input == 0 ? ACCEPT_DENSE : ACCEPT_ANY;
+}
+
+static bool lookup_packs(const struct op *op, int input)
+{
+    (void)op;
+    return input == 1;
+}
+
+static double lookup_bytes(const struct op *op)
+{
+    return value_bytes(op->inputs[0]) + 2 * value_bytes(op->outputs[0]);
+}
+
+const struct op_row op_row_lookup = {
+    .order = OP_ORDER_DENSE,
+    .name = "lookup",
+    .broken = lookup_broken,
+    .infer = lookup_infer,
+    .interpret = lookup_interpret,
+    .accepts = lookup_accepts,
+    .packs = lookup_packs,
+    .pure = true,
+    .bytes = lookup_bytes,
+    .narrow = true,
+    .outputs_axis = 1,
+};
+
+/* ---- scatter ---- */
+
 static const char *scatter_broken(struct cx *cx, const struct op *op)
 {
     const struct value *x = op->inputs[0];

@@ -4,6 +4,7 @@
 const struct pass passes[] = {
     {"dead", graph_sweep_unused, "", ""},
     {"keep", pass_keep, "what nothing uses is gone", ""},
+    {"lookup", pass_lookup, "tables are parameters, not views of them", ""},
     {"fold", pass_fold, "convolutions and products still stand apart from what follows them",
      "the weights' own values"},
     {"parts", pass_parts, "products still stand apart from what follows them",

@@ -132,6 +132,11 @@ static bool fits_dot(const struct graph *graph, const struct op *op)
            dim_equals(op->inputs[1]->strides[0], 1);
 }
 
+static bool fits_lookup(const struct graph *graph, const struct op *op)
+{
+    return op_is_packed(graph, op) && op_storage(graph, op);
+}
+
 static double cost_gemm_panel(const struct op *op)
 {
     int64_t p = panel(op), columns = (contract_columns(op) + p - 1) / p * p;
@@ -914,6 +919,11 @@ static void tiles_of_rows(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_ROWS] = elements / 16;
 }
 
+static void tiles_lookup(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles[SPLIT_ROWS] = dealt(op->inputs[0], op->inputs[0]->ndim);
+}
+
 /* Samples, which are an axis of their log-probabilities. */
 static void tiles_ctc(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
@@ -1011,6 +1021,8 @@ static const struct algorithm cpu_algorithms[] = {
      tiles_cached_attention, PACKED_NONE, PACKED_NONE, scratch_cached_attention,
      "rows that follow each other in a sequence together, page by page: scores, weights, the mean of the values",
      .core = true},
+    {"lookup", GRAPH_OP_LOOKUP, "lookup", NULL, fits_lookup, op_macs, tiles_lookup, PACKED_PANELS,
+     PACKED_NONE, NULL, "row by row, across the panels", .core = true},
     {"recent_rows", GRAPH_OP_RECENT, "recent_rows", NULL, fits_always, op_macs, tiles_of_rows, PACKED_NONE,
      PACKED_NONE, NULL, "row by row, from the rows in front of it, then from the state", .core = true,
      .anywhere = true},

@@ -1051,9 +1051,11 @@ def narrow_weights(storages, root):
     """Products round their weights, as packed ones are; the parameters stay as they are. Of recurrent layers the weights of the
     input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
     written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
-    by_tensor = {}
+    by_tensor, looked_up = {}, set()
     for name, parameter in root.named_parameters(remove_duplicate=False):
         named = [kind for pattern, kind in storages if pattern is not None and names_path(pattern, name)]
+        if named or id(parameter) in by_tensor:  # a pattern names it, or it is tied
+            looked_up.add(id(parameter))
         if named or id(parameter) not in by_tensor:  # of a tie, what a pattern says of one name
             by_tensor[id(parameter)] = (named or [kind for pattern, kind in storages if pattern is None] or [None])[-1]
 
@@ -1076,6 +1078,13 @@ def narrow_weights(storages, root):
 
         return call
 
+    def looking_up(lookup):
+        def call(index, weight, *args, **kwargs):
+            own = id(weight) in looked_up and id(weight) not in written
+            return lookup(index, narrowed(weight, False, False) if own else weight, *args, **kwargs)
+
+        return call
+
     def rounding_sequence(recurrent):
         def call(*args):  # of all layers and directions: weight_ih, weight_hh, ...
             at = next(i for i, arg in enumerate(args) if isinstance(arg, bool))
@@ -1090,6 +1099,8 @@ def narrow_weights(storages, root):
     with contextlib.ExitStack() as stack:
         for holder, name, at in PRODUCTS if storages else ():
             stack.enter_context(mock.patch.object(holder, name, rounding(getattr(holder, name), name, at)))
+        for name in ("embedding", "embedding_bag") if storages else ():
+            stack.enter_context(mock.patch.object(nn.functional, name, looking_up(getattr(nn.functional, name))))
         for name in RECURRENT if storages else ():
             stack.enter_context(mock.patch.object(torch._VF, name, rounding_sequence(getattr(torch._VF, name))))
         yield

@@ -129,18 +129,13 @@ static void holes_order(struct draft *draft, const struct dim *n, const struct d
     hole_some(draft, "T_some_stream", bytes > STREAM_KB * 1024);
 }
 
-/* How w lies as gemm_narrow has it: see its head. */
-static void holes_narrow(struct draft *draft, const struct dim *k)
+void holes_narrow(struct draft *draft, const struct dim *k)
 {
-    struct cx *cx = draft->cx;
     const struct storage *storage = draft->narrow;
     const bool scaled = storage_is_scaled(storage);
-    const struct op *op = draft->op;
-    int64_t depth = 0, rows = 0;
+    int64_t depth = 0;
 
     dim_is_const(k, &depth);
-    hole_int(draft, "T_single",
-             dim_is_const(dims_product(cx, op->outputs[0], 0, op->outputs[0]->ndim - 1), &rows) && rows == 1);
     hole_int(draft, "T_widens", draft->step->scratch_offset >= 0);
     hole_int(draft, "T_bits", storage ? storage->bits : 32);
     hole_int(draft, "T_packs", storage && storage->bits < 8);
@@ -165,6 +160,7 @@ static void holes_contract(struct draft *draft)
     add_weighted(draft);
     add_scratch(draft, "v");
     holes_narrow(draft, k);
+    hole_int(draft, "T_single", dim_equals(dims_product(cx, y, 0, y->ndim - 1), 1));
     hole_dim(draft, "T_bias",
              dim_const(&cx->arena, op->contract.bias)); /* a constant of each call, no flag */
     if (draft->plan->backend->apart || !draft->step->algorithm->weight) {

@@ -132,6 +132,9 @@ struct drafted_kernel *drafted_like(struct making *making, bool over_y); /* draf
 /* The same of the making's step, with draft's over_y and head_count: what was drawn up for a step like it, where there is one. */
 const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count);
 
+/* How the weight lies that is packed in fewer bits, over so many steps: see the head of gemm_narrow. */
+void holes_narrow(struct draft *draft, const struct dim *k);
+
 /* Behind the result of a product: x, the weight and the bias, packed or where they lie. */
 void weighted_operands(struct making *making, struct kernel_call *call);
 

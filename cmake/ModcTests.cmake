@@ -765,6 +765,7 @@ function(modc_api_tests)
         endif()
     endif()
     modc_api_test(heights heights.c tests/api/heights.yaml tests/api/heights_narrow.yaml
+                  tests/api/heights_int8.yaml "tests/api/heights_int4.yaml --plan split=3"
                   "tests/api/heights_split.yaml --plan split=3"
                   "tests/api/heights_split.yaml --model heights_rows --plan split=3 --set rows=1024")
     modc_api_test(threads threads.c ${policy})
@@ -802,10 +803,14 @@ function(modc_api_tests)
                   "${rows} --model rows_in --weights build/vectors/blocks16_32/weights.safetensors" ENV ${checked})
     set(edges "--weights build/vectors/storage_edges/weights.safetensors")
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
+    set(digits "--weights specs/digits/weights_mlp.safetensors")
+    modc_api_test(storage_scaled storage_scaled.c "specs/digits/mlp.yaml ${digits}" "tests/api/storage_int8.yaml ${digits}"
+                  "tests/api/storage_scaled.yaml ${digits}")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights build/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV ${checked})
     modc_api_test(invariant invariant.c tests/api/invariant.yaml)
+    modc_api_test(invariant_int4 invariant.c tests/api/invariant_int4.yaml)
     modc_api_test(sizes sizes.c tests/specs/reach.yaml ENV ${checked})
     modc_api_test(drops drops.c tests/specs/drops.yaml ENV ${checked})
     modc_api_test(regions regions.c tests/specs/regions.yaml ENV ${checked})

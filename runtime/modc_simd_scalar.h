@@ -336,7 +336,8 @@ MODC_INLINE int modc_scaled_int(float w, float times, int bits, enum modc_scalin
 
     if (value != value)
         return 0;
-    if (scaling != MODC_GGUF) /* 1.5 * 2^23 leaves a sum no bits for fractions: of two integers the even one */
+    if (scaling !=
+        MODC_GGUF) /* 1.5 * 2^23 leaves a sum no bits for fractions: of two integers the even one */
         return (int)(modc_f32_to_bits(within + 12582912.0f) - 0x4b400000u);
     if (bits == 4)
         return modc_min((int)(within + 8.5f), 15) - 8;

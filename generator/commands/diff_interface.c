@@ -286,8 +286,7 @@ static const char *storages(struct compare *c, const struct spec *spec)
         const struct spec_storage *own = &spec->storages[i];
 
         text_printf(&text, "%s%s%s%s", i ? ", " : "", own->pattern ? own->pattern : "",
-                    own->pattern ? " " : "",
-                    own->kind ? storage_text(&c->cx->arena, own->kind) : own->dtype);
+                    own->pattern ? " " : "", own->kind ? storage_text(&c->cx->arena, own->kind) : own->dtype);
     }
     return text.length > 0 ? text.data : "as dtype";
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/narrow.h"
+#include "base/storage.h"
 #include "commands/catalogue.h"
 #include "module/module.h"
 #include "module/training.h"
@@ -160,7 +161,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_TEXT] = "text",
     [SPEC_VALUE_SHAPE] = "shape",
     [SPEC_VALUE_DTYPE] = "dtype",
-    [SPEC_VALUE_STORAGE] = "model_dtype",
+    [SPEC_VALUE_STORAGE] = "storage",
     [SPEC_VALUE_CACHE] = "narrow_dtype",
     [SPEC_VALUE_INIT] = "init",
     [SPEC_VALUE_EXPRESSION] = "expression",
@@ -303,6 +304,26 @@ static void define_narrow(struct json *j)
     define_names_of_dtypes(j, "narrow_dtype", names, count);
 }
 
+static void define_storage(struct json *j)
+{
+    const char **examples = NULL;
+    int count = 0;
+
+    for (int i = 0; storage_kind(i); i++)
+        ARENA_PUSH(&j->cx->arena, examples, count, storage_text(&j->cx->arena, storage_kind(i)));
+    object(j, "stored");
+    string(
+        j, "description",
+        "a kind, perhaps with options: group=, how many weights of a row share a scale; scale=, its type; rounding=symmetric or gguf");
+    string(j, "type", "string");
+    strings(j, "examples", examples, count);
+    end(j);
+    define_mapping(j, "storages", "^[A-Za-z0-9_.*?]+$", "stored");
+    object(j, "storage");
+    any_of(j, "stored", "storages");
+    end(j);
+}
+
 static void define_simple(struct json *j)
 {
     int devices;
@@ -342,6 +363,7 @@ static void define_simple(struct json *j)
     define_dtype(j, "dtype", false);
     define_dtype(j, "model_dtype", true);
     define_narrow(j);
+    define_storage(j);
     define_one_or_many(j, "dtypes", "model_dtype");
     define_one_or_many(j, "devices", "device");
     define_type(j, "pattern", "\"string\"", NULL, "paths, with * for any part");

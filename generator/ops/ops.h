@@ -114,8 +114,9 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(RECURRENT, recurrent) /* a recurrent layer in one direction, step by step; see note [recurrent] */       \
     OP(RECURRENT_GRADIENT, recurrent_gradient) /* the same backwards, from the gradients of its results */      \
     OP(CONCAT, concat)                         /* along an axis */                                              \
-    OP(GATHER, gather)   /* elements of input 0 at the places along an axis that input 1, integers, names */    \
-    OP(LOOKUP, lookup)   /* the rows that input 0, integers, names of a matrix whose transpose, input 1, is packed */ \
+    OP(GATHER, gather) /* elements of input 0 at the places along an axis that input 1, integers, names */      \
+    OP(LOOKUP,                                                                                                  \
+       lookup) /* the rows that input 0, integers, names of a matrix whose transpose, input 1, is packed */     \
     OP(SCATTER, scatter) /* input 0, into whose elements at the places of input 1 go those of input 2 */        \
     OP(SCAN, scan) /* along an axis, each element of what the one before it has made and of the inputs */       \
     OP(SORT, sort) /* int64: which element along an axis stands where, in order; equal ones keep theirs */      \

@@ -38,9 +38,8 @@ static bool is_layer(struct graph *graph, const struct op *op)
 
     for (int i = 0; i < 3; i++)
         alone &= !op->recurrent.has[others[i]];
-    return alone && !op->recurrent.saves && settings->threads < 2 &&
-           !graph->program->tree->narrow && dim_equals(gates->dims[1], 1) &&
-           dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
+    return alone && !op->recurrent.saves && settings->threads < 2 && !graph->program->tree->narrow &&
+           dim_equals(gates->dims[1], 1) && dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
            dim_is_const(op->inputs[RECURRENT_WEIGHT]->dims[1], &units) &&
            units % (2 * backend_lanes(settings->backend, gates->dtype)) == 0;
 }

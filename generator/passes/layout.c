@@ -396,6 +396,8 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     if (flat->op->code != GRAPH_OP_VIEW || flat->op->view.kind != VIEW_RESHAPE || flat->ndim != 2 ||
         weight->ndim != 2 || !value_is_static(graph, weight) || graph->program->settings.packs_once)
         return;
+    if (op_storage(graph, op) && op_storage(graph, op)->group > 0)
+        return; /* weights that share a scale are neighbours in the spec's order */
     image = flat->op->inputs[0];
     if (!is_channels_first_view(image) || !dim_equal(image->dims[0], flat->dims[0]))
         return;

@@ -30,12 +30,14 @@ bool value_is_input(struct value *value)
     return value_root(value)->op->code == GRAPH_OP_INPUT;
 }
 
-/* An element as an integer needs all of its row, so views alone may lie between it and the parameter. */
+/* An element as an integer needs all of its row, so views alone may lie between it and the parameter, a matrix. */
 static const struct storage *packed_as(const struct module_tensor *tensor, struct value *weight)
 {
     const struct storage *storage = tensor->storage;
 
-    return storage_is_scaled(storage) && value_root(weight)->op->code != GRAPH_OP_TENSOR ? NULL : storage;
+    if (storage_is_scaled(storage) && (value_root(weight)->op->code != GRAPH_OP_TENSOR || tensor->ndim > 2))
+        return NULL;
+    return storage;
 }
 
 const struct storage *op_storage(const struct graph *graph, const struct op *op)

@@ -61,12 +61,12 @@ struct packed {
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
-    int64_t n, k, count;     /* count: elements of that type, with padding */
-    int panel;               /* P */
-    int groups;              /* of n, each padded apart */
-    bool woven;              /* PANELS: [panels of a group][K][groups][P] */
+    int64_t n, k, count;           /* count: elements of that type, with padding */
+    int panel;                     /* P */
+    int groups;                    /* of n, each padded apart */
+    bool woven;                    /* PANELS: [panels of a group][K][groups][P] */
     const struct storage *storage; /* as what the spec's `storage` has it rounded; NULL: it is not */
-    bool zero;               /* padding is to be cleared first */
+    bool zero;                     /* padding is to be cleared first */
     bool passing;            /* of one step, which packs it into the workspace at each call; in no group */
     struct packed_at source; /* passing: what holds the tensor that it is made of, which is unpacked first */
     int64_t source_offset;   /* there, so many bytes behind the entry */

@@ -317,7 +317,6 @@ void planner_pack_weights(struct planner *planner, struct step *step)
     added = op_second_weight(op, &bias);
     if (added < 0)
         return;
-    pack_input(planner, step, added,
-               (struct packing){PACKED_PANELS, .n_axis = 1, .groups = 1});
+    pack_input(planner, step, added, (struct packing){PACKED_PANELS, .n_axis = 1, .groups = 1});
     pack_bias(planner, step, bias, 1);
 }

@@ -232,9 +232,9 @@ static const char *scaled_comment(struct cx *cx, const struct packed *entry)
     const int64_t group = storage_group(storage, entry->k);
 
     return arena_format(&cx->arena, "%s, panels [%lld] of %s scales [%lld][%d] and %s [%lld][%d]",
-                        storage_text(&cx->arena, storage), (long long)panels,
-                        dtype_rows[storage->scale].name, (long long)((entry->k + group - 1) / group),
-                        entry->panel, storage->bits < 8 ? "words of eight integers" : "integers",
+                        storage_text(&cx->arena, storage), (long long)panels, dtype_rows[storage->scale].name,
+                        (long long)((entry->k + group - 1) / group), entry->panel,
+                        storage->bits < 8 ? "words of eight integers" : "integers",
                         (long long)(storage->bits < 8 ? (entry->k + 7) / 8 : entry->k), entry->panel);
 }
 
@@ -290,7 +290,8 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     if (entry->format != PACKED_PANELS || entry->groups > 1 || entry->woven || entry->panel != PANEL ||
         (!storage_is_scaled(entry->storage) &&
          (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
-        entry->operand_count != 1 || entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 || entry->k == 0)
+        entry->operand_count != 1 || entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 ||
+        entry->k == 0)
         return NULL;
     for (int l = 0; l < count; l++)
         if (loops[l].is_n)
@@ -473,8 +474,8 @@ enum { RECENT_PACKS = 8 };
 
 static bool same_packing(struct packing a, struct packing b)
 {
-    return a.format == b.format && storage_equal(a.storage, b.storage) && a.n_axis == b.n_axis && a.groups == b.groups &&
-           a.woven == b.woven;
+    return a.format == b.format && storage_equal(a.storage, b.storage) && a.n_axis == b.n_axis &&
+           a.groups == b.groups && a.woven == b.woven;
 }
 
 /* Whether the values, of one owner of memory, are the same elements in the same order. */
@@ -552,8 +553,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
         if (!operand->base->prepared)
             continue;
         entry->operand_entries[i] = find_or_make(/* made before */
-                                                 cx, group, root,
-                                                 (struct packing){PACKED_DENSE, NULL, -1, 1},
+                                                 cx, group, root, (struct packing){PACKED_DENSE, NULL, -1, 1},
                                                  operand->base, unknown);
         if (!entry->operand_entries[i])
             return NULL;

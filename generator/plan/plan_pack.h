@@ -9,9 +9,9 @@
 struct packing {
     enum packed_format format;
     const struct storage *storage; /* as what it is rounded; NULL: as it is */
-    int n_axis;       /* the axis of the value that panels and rows run over; -1 for DENSE */
-    int groups;       /* so many parts of that axis are padded apart */
-    bool woven;       /* panels: the rows of the groups lie together, those of one panel of each */
+    int n_axis;                    /* the axis of the value that panels and rows run over; -1 for DENSE */
+    int groups;                    /* so many parts of that axis are padded apart */
+    bool woven; /* panels: the rows of the groups lie together, those of one panel of each */
 };
 
 /* The entry of `group` that holds `value` so; made if there is none. `root` is the instance of the group's class that the

@@ -232,8 +232,7 @@ static void place_computed(struct planner *planner, struct place *place, struct 
 
     if (value->prepared) {
         place->kind = PLACE_PACKED;
-        place->packed = planner_need_packed(planner, (struct packing){PACKED_DENSE, NULL, -1, 1},
-                                            value);
+        place->packed = planner_need_packed(planner, (struct packing){PACKED_DENSE, NULL, -1, 1}, value);
     } else if (!planner_is_output(graph, value, &place->index)) {
         place->kind = PLACE_WORKSPACE;
         place->bytes = plan_aligned(planner->plan, planner_value_bytes(&planner->cx->arena, value));

@@ -74,12 +74,9 @@ static bool read_options(struct reader *r, const struct expr *call, struct stora
         for (int o = 0; o < COUNT(options); o++)
             if (call->names[i] && strcmp(options[o].name, call->names[i]) == 0)
                 found = o;
-        for (int j = 0; j < i && found >= 0; j++)
-            if (strcmp(call->names[j], call->names[i]) == 0)
-                found = -1;
         if (found < 0) {
-            diag_error(r->cx, call->items[i]->loc, "%s has the options group, scale and rounding, once each",
-                       storage->name);
+            diag_error(r->cx, call->items[i]->loc, "%s has the options group, scale and rounding, found '%s'",
+                       storage->name, call->names[i] ? call->names[i] : expr_source(r->cx, call->items[i]));
             diag_hint(r->cx, "write %s(group=32)", storage->name);
             return false;
         }

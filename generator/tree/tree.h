@@ -77,10 +77,12 @@ struct module_tensor {
     const struct dim *shape[MAX_DIMS];
     bool persistent, optional;
     bool requires_grad; /* with freeze: */
-    const struct storage *storage; /* as what it is packed as a product's weight; NULL: as it is computed with */
+    const struct storage
+        *storage;   /* as what it is packed as a product's weight; NULL: as it is computed with */
     int storage_at; /* which of the spec's `storage` says so */
-    bool stored; /* a pattern of `storage` names it, so that what looks rows of it up reads them packed, too */
-    bool none;          /* an empty slot (bias=False): has no key */
+    bool
+        stored; /* a pattern of `storage` names it, so that what looks rows of it up reads them packed, too */
+    bool none;  /* an empty slot (bias=False): has no key */
     /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool written;
     bool written_in_eval;                    /* not in training mode alone */

@@ -54,8 +54,7 @@ MODC_INLINE void T_NAME_step(T_vec *sum, const T_of_x *restrict x, const T_of_w 
 
 /* Adds the products of steps from ... to - 1 to sets of rows x vectors sums; T_packs: from is a multiple of 8. */
 MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w *restrict w T_MORE(T_widens, const T_real *restrict v, const int wide),
-                              const int rows, const int vectors, const int sets, const int column
-                              T_MORE(T_grouped, const T_vec *scale), const int from, const int to T_ARGS)
+                              const int rows, const int vectors, const int sets, const int column T_MORE(T_grouped, const T_vec *scale), const int from, const int to T_ARGS)
 {
     const int tile = rows * vectors;
 #if T_packs && T_widens
@@ -81,12 +80,10 @@ MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w
 #endif
         MODC_UNROLL
         for (int s = 0; s < steps; s++)
-            T_NAME_step(sum + s % sets * tile, x, w T_MORE(T_widens, v, wide), rows, vectors, column
-                        T_MORE(T_grouped, scale), k + s T_MORE(T_packs, steps < 8 ? (k + s) % 8 : s) T_PASS);
+            T_NAME_step(sum + s % sets * tile, x, w T_MORE(T_widens, v, wide), rows, vectors, column T_MORE(T_grouped, scale), k + s T_MORE(T_packs, steps < 8 ? (k + s) % 8 : s) T_PASS);
     }
     for (int k = whole; k < to; k++)
-        T_NAME_step(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, column T_MORE(T_grouped, scale), k
-                    T_MORE(T_packs, k % 8) T_PASS);
+        T_NAME_step(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, column T_MORE(T_grouped, scale), k T_MORE(T_packs, k % 8) T_PASS);
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
@@ -134,11 +131,15 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 #endif
         T_NAME_steps(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, sets, at,
                      T_IF(T_widens, apart || wide, apart) ? NULL : scale, from, to T_PASS);
+        if (apart) {
+            MODC_UNROLL
+            for (int i = 0; i < tile; i++) {
+                all[i] += sum[i] * scale[i % vectors];
+                sum[i] = T_V(set)(0);
+            }
+        }
         MODC_UNROLL
-        for (int i = 0; i < tile && apart; i++)
-            all[i] += sum[i] * scale[i % vectors];
-        MODC_UNROLL
-        for (int i = apart ? 0 : tile; i < tile * sets; i++)
+        for (int i = tile; i < tile * sets; i++)
             sum[i] = T_V(set)(0);
     }
 #else
@@ -177,8 +178,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 #if !T_single
 /* Rows from ... to - 1 in tiles of `rows` rows, and columns left ... left + columns - 1 of at most two panels; rows and columns are
  * constants of the call. */
-MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int columns, const int left
-                              T_MORE(T_widens, const int wide), T_of_y *T_RESTRICT y, const T_of_x *restrict x,
+MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int columns, const int left T_MORE(T_widens, const int wide), T_of_y *T_RESTRICT y, const T_of_x *restrict x,
                               const T_of_w *restrict w, const T_of_bias *restrict bias T_MORE(T_widens, const T_real *restrict v) T_ARGS)
 {
     const int most = rows > 1 ? 2 * T_P : T_P; /* one row reads w as one stream */

@@ -352,7 +352,7 @@ MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now)
 #else
     enum { tallest = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) / (T_gates * T_across) };
 #if T_fixed_m
-    const int tiles = (now->m + tallest - 1) / tallest, rows = now->m / tiles, tall = now->m % tiles;
+    const int tiles = modc_max((now->m + tallest - 1) / tallest, 1), rows = now->m / tiles, tall = now->m % tiles;
 
     T_NAME_strip(now, rows, 0, tall, tiles - tall);
 #else

@@ -92,7 +92,8 @@ int main(void)
     CHECK_OK(storage_int8_get(&in_8, "1.weight", weight)); /* as it was */
     CHECK(memcmp(weight, trained, sizeof weight) == 0);
     CHECK(in_4._1.weight == NULL && in_4._3.weight == NULL);
-    CHECK(STORAGE_SCALED_EMBEDDED_BYTES <= STORAGE_SCALED_PACKED_BYTES + 32 * sizeof(float)); /* a bias as it is */
+    CHECK(STORAGE_SCALED_EMBEDDED_BYTES <=
+          STORAGE_SCALED_PACKED_BYTES + 32 * sizeof(float)); /* a bias as it is */
     CHECK(STORAGE_SCALED_EMBEDDED_BYTES < MLP_EMBEDDED_BYTES / 5);
 
     RIGHT(mlp, &plain, right);

@@ -33,6 +33,8 @@ from spec_torch import List, Spec
 # The kinds of specs by seed: any thirteen in a row have them all. How many rows of the catalogue each draws.
 KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows", "decoder"]
 ROWS = {"rows": 15, "graph": 4, "tensors": 4, "images": 3, "list": 0, "stream": 0, "decoder": 0}
+INTEGERS = ["int8", "int4", "int4(group=8, scale=bfloat16)", "int8(group=16, rounding=gguf)", "int4(group=16, rounding=gguf)",
+            "{default: int4(group=8, scale=float32)}"]
 UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a}, 0.2)", "{a}.abs()", "-{a}", "sin({a})",
          "cos({a})", "exp(-{a}.abs())", "sqrt({a}.abs() + 0.25)", "{a} ** 2", "{a} * 0.5 + 1.0", "1.5 - {a}",
          "2 / ({a} * {a} + 1.0)", "torch.tanh({a} / 2)", "F.relu({a} - 0.125)", "rsqrt({a} * {a} + 0.5)",
@@ -265,8 +267,8 @@ class Draw:
         self.bare = set()  # functions that are called without `torch.` or `F.`
         self.drawn = []
         own = random.Random(f"{self.own}.storage")
-        narrow = self.dtype == "float32" and own.random() < 0.1
-        self.storage = own.choice(["bfloat16", "float16"]) if narrow else None
+        narrow = self.dtype == "float32" and own.random() < 0.15
+        self.storage = own.choice(["bfloat16", "float16", *INTEGERS]) if narrow else None
 
     def through_time(self, catalogue):
         """Sometimes a recurrent layer, out of turn: there are few such rows, and much can be wrong with their gradients."""
@@ -1680,7 +1682,7 @@ def write_once(seed, attempt, folder, catalogue):
         raise Rejected("a large model")
     sections = draw_sections(plain, random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
-    draw.backward = not draw.sequence and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
+    draw.backward = not draw.sequence and draw.storage not in INTEGERS and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
     if draw.backward:
         sections += draw_backward(plain, random.Random(f"{seed}.{attempt}.checkpoint"))
         training = draw_training(draw, plain, random.Random(f"{seed}.{attempt}.training"))
@@ -1717,7 +1719,7 @@ def write_once(seed, attempt, folder, catalogue):
                 raise Rejected("an entry that never runs: its maxima are too small for a window")
             continue
         runs.append(run)
-    return {"kind": draw.kind, "dtype": draw.dtype, "statements": len(draw.statements or ()), "drawn": draw.drawn,
+    return {"kind": draw.kind, "dtype": draw.dtype, "integers": draw.storage in INTEGERS, "statements": len(draw.statements or ()), "drawn": draw.drawn,
             "inputs": inputs, "mixed": mixed, "sequence": draw.sequence, "runs": runs}
 
 

@@ -1059,10 +1059,10 @@ def narrow_weights(storages, root):
         if named or id(parameter) not in by_tensor:  # of a tie, what a pattern says of one name
             by_tensor[id(parameter)] = (named or [kind for pattern, kind in storages if pattern is None] or [None])[-1]
 
-    def narrowed(weight, computed, across):
+    def narrowed(weight, across):
         base = weight._base if weight._base is not None else weight
         kind = by_tensor.get(id(base))
-        return weight if kind is None or (computed and isinstance(kind, Integers)) else Narrowed.apply(weight, kind, across)
+        return weight if kind is None or (base.dim() > 2 and isinstance(kind, Integers)) else Narrowed.apply(weight, kind, across)
 
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
@@ -1073,7 +1073,7 @@ def narrow_weights(storages, root):
             where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
             own = is_parameter(where[key]) and id(where[key]) not in written
             if own and (name == "bilinear" or where[key].dim() <= 2):
-                where[key] = narrowed(where[key], name == "bilinear", name not in ("linear", "bilinear") and not name.endswith("_cell"))
+                where[key] = narrowed(where[key], name not in ("linear", "bilinear") and not name.endswith("_cell"))
             return product(*args, **kwargs)
 
         return call
@@ -1081,7 +1081,7 @@ def narrow_weights(storages, root):
     def looking_up(lookup):
         def call(index, weight, *args, **kwargs):
             own = id(weight) in looked_up and id(weight) not in written
-            return lookup(index, narrowed(weight, False, False) if own else weight, *args, **kwargs)
+            return lookup(index, narrowed(weight, False) if own else weight, *args, **kwargs)
 
         return call
 
@@ -1091,7 +1091,7 @@ def narrow_weights(storages, root):
             layers, bidirectional = args[at + 1], args[at + 4]
             weights = list(args[at - 1])
             for i in range(0, len(weights), len(weights) // (layers * (1 + bidirectional))):
-                weights[i] = narrowed(weights[i], False, False)
+                weights[i] = narrowed(weights[i], False)
             return recurrent(*args[:at - 1], weights, *args[at:])
 
         return call

@@ -830,6 +830,8 @@ static struct op *sample_of(enum op_code code)
         op = OP(code, "cat", x, x);
     } else if (code == GRAPH_OP_GATHER) {
         op = OP(code, "take", COUNTED(DTYPE_FLOAT32, 1, 1, 50, 4), index);
+    } else if (code == GRAPH_OP_LOOKUP) {
+        op = OP(code, "embedding", index, COUNTED(DTYPE_FLOAT32, 1, 1, 4, 50));
     } else if (code == GRAPH_OP_SCATTER) {
         op = OP(code, "put", x, index, x);
         op->dag = binary(PRIM_ADD, DTYPE_FLOAT32);

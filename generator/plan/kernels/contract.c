@@ -143,8 +143,8 @@ void holes_narrow(struct draft *draft, const struct dim *k)
     hole_int(draft, "T_grouped", scaled && storage->group > 0);
     hole_int(draft, "T_group", storage ? storage->group : 0);
     hole_shape(draft, "T_head", scaled ? storage_head(storage, depth) : 0);
-    hole_shape(draft, "T_panel", scaled ? storage_panel(storage, depth)
-                                        : depth * lanes_of(draft, draft->kernel->computed));
+    hole_shape(draft, "T_panel",
+               scaled ? storage_panel(storage, depth) : depth * lanes_of(draft, draft->kernel->computed));
     name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});
 }
 
@@ -159,8 +159,10 @@ static void holes_contract(struct draft *draft)
 
     add_weighted(draft);
     add_scratch(draft, "v");
-    holes_narrow(draft, k);
-    hole_int(draft, "T_single", dim_equals(dims_product(cx, y, 0, y->ndim - 1), 1));
+    if (strcmp(draft->step->algorithm->template, "gemm_narrow") == 0) {
+        holes_narrow(draft, k);
+        hole_int(draft, "T_single", dim_equals(dims_product(cx, y, 0, y->ndim - 1), 1));
+    }
     hole_dim(draft, "T_bias",
              dim_const(&cx->arena, op->contract.bias)); /* a constant of each call, no flag */
     if (draft->plan->backend->apart || !draft->step->algorithm->weight) {
@@ -172,7 +174,9 @@ static void holes_contract(struct draft *draft)
             &cx->arena, "y %s = x %s . w %s%s%s", shape_text(&cx->arena, y->ndim, y->dims),
             shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims),
             draft->plan->backend->apart && op->contract.bias ? " + bias" : "",
-            draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow)) : "");
+            draft->narrow
+                ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow))
+                : "");
         return;
     }
     hole_extent(draft, "T_m", dims_product(cx, y, 0, y->ndim - 1));
@@ -189,7 +193,8 @@ static void holes_contract(struct draft *draft)
         &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n), dim_text(&cx->arena, k),
         op->contract.bias ? " + bias" : "",
-        draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow)) : "");
+        draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow))
+                      : "");
 }
 
 static bool contract_writes(struct arena *arena, const struct step *step, const struct value *y)

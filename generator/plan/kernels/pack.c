@@ -17,7 +17,7 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     struct kernel *kernel = new_nest(cx, plan, NEST_MAP, entry->parts[part].nest);
     const char *how = dag_is_identity(entry->dag) ? ""
                       : entry->storage ? arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name)
-                                      : "_folded";
+                                       : "_folded";
     const char *stem;
 
     kernel->dag = entry->dag;
@@ -149,8 +149,8 @@ static void call_scaled(struct making *making, const struct packed *entry)
                                          [DTYPE_BFLOAT16] = "MODC_SCALE_BF16"};
     const struct storage *storage = entry->storage;
     const struct panel_source *source = entry->panels;
-    struct kernel_call *call =
-        add_call(making, library_kernel(making->cx, making->plan, "modc_f32_pack_scaled"));
+    struct kernel_call *call = add_call(making,
+                                        library_kernel(making->cx, making->plan, "modc_f32_pack_scaled"));
     const int64_t numbers[] = {entry->n,      entry->k,      source->row,
                                source->pixel, storage->bits, storage_group(storage, entry->k)};
 

@@ -114,6 +114,13 @@ enum modc_dtype {
 };
 size_t modc_dtype_bytes(enum modc_dtype dtype);
 
+/* Elements of float16 and bfloat16, as their bits. */
+#ifndef MODC_HALVES
+#define MODC_HALVES
+typedef uint16_t modc_half;
+typedef uint16_t modc_bfloat16;
+#endif
+
 /* A tensor, dense and row-major (the last dimension is contiguous). */
 struct modc_tensor {
     void *data;

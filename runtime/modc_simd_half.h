@@ -26,6 +26,26 @@ MODC_INLINE MODC_T modc_int4_load(const modc_int8 *p, const int nibble)
 {
     return (float)modc_int4_get(p, nibble);
 }
+
+MODC_INLINE MODC_T modc_f32_as_bfloat16(MODC_T a)
+{
+    return modc_f32s_as_bfloat16(a);
+}
+
+MODC_INLINE MODC_T modc_f32_as_float16(MODC_T a)
+{
+    return modc_f32s_as_float16(a);
+}
+
+MODC_INLINE void modc_bfloat16_store(modc_bfloat16 *p, MODC_T v)
+{
+    *p = modc_f32_to_bfloat16(v);
+}
+
+MODC_INLINE void modc_half_store(modc_half *p, MODC_T v)
+{
+    *p = modc_f32_to_half(v);
+}
 #else
 typedef uint16_t modc_u16 __attribute__((vector_size(MODC_LANES * 2)));
 typedef int16_t modc_i16 __attribute__((vector_size(MODC_LANES * 2)));
@@ -106,6 +126,75 @@ MODC_INLINE MODC_T modc_half_load(const modc_half *p)
     return MODC_F(of_bits)(MODC_F(bits)(MODC_F(select)((MODC_M)(size < 0x400), denormal, normal)) |
                            ((a & 0x8000u) << 16));
 #endif
+}
+
+/* The nearest values of the type, as modc_f32s_as_bfloat16. */
+MODC_INLINE MODC_T modc_f32_as_bfloat16(MODC_T a)
+{
+    const MODC_U bits = MODC_F(bits)(a), rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+
+    return MODC_F(select)(MODC_F(ne)(a, a), MODC_F(set)(modc_f32_nan()), MODC_F(of_bits)(rounded));
+}
+
+/* Rounded to nearest, ties to even. */
+MODC_INLINE void modc_bfloat16_store(modc_bfloat16 *p, MODC_T v)
+{
+    const modc_u16 words = __builtin_convertvector(MODC_F(bits)(modc_f32_as_bfloat16(v)) >> 16, modc_u16);
+
+    memcpy(p, &words, sizeof words);
+}
+
+#if MODC_LANES == 16 && defined __AVX512F__
+MODC_INLINE modc_u16 modc_half_words(MODC_T a)
+{
+    const modc_i16 zero = {0};
+
+    return (modc_u16)__builtin_ia32_vcvtps2ph512_mask(a, 0, zero, 0xffff);
+}
+#elif MODC_LANES == 8 && defined __F16C__
+MODC_INLINE modc_u16 modc_half_words(MODC_T a)
+{
+    return (modc_u16)__builtin_ia32_vcvtps2ph256(a, 0);
+}
+#elif MODC_LANES == 4 && defined __aarch64__
+MODC_INLINE modc_u16 modc_half_words(MODC_T a)
+{
+    modc_u16 words;
+
+    __asm__("fcvtn %0.4h, %1.4s" : "=w"(words) : "w"(a));
+    return words;
+}
+#else
+/* Of a denormal the sum with 0.5 has the bits, rounded, at the end of its own. */
+MODC_INLINE modc_u16 modc_half_words(MODC_T a)
+{
+    const MODC_U bits = MODC_F(bits)(a), sign = bits >> 16 & 0x8000u;
+    const MODC_I size = (MODC_I)(bits & 0x7fffffffu);
+    const MODC_U denormal = MODC_F(bits)(MODC_F(of_bits)((MODC_U)size) + 0.5f) - 0x3f000000u;
+    const MODC_U normal = (((MODC_U)size + 0xfffu + ((bits >> 13) & 1u)) >> 13) - 0x1c000u;
+    const MODC_U tiny = (MODC_U)(size < 0x38800000), huge = (MODC_U)(size >= 0x47800000),
+                 nan = (MODC_U)(size > 0x7f800000);
+    const MODC_U words = (denormal & tiny) | (normal & ~tiny & ~huge) | (huge & 0x7c00u) |
+                         (nan & (0x200u | ((MODC_U)size >> 13 & 0x1ffu)));
+
+    return __builtin_convertvector(sign | words, modc_u16);
+}
+#endif
+
+MODC_INLINE void modc_half_store(modc_half *p, MODC_T v)
+{
+    const modc_u16 words = modc_half_words(v);
+
+    memcpy(p, &words, sizeof words);
+}
+
+/* As modc_f32s_as_float16. */
+MODC_INLINE MODC_T modc_f32_as_float16(MODC_T a)
+{
+    modc_half words[MODC_LANES];
+
+    modc_half_store(words, a);
+    return modc_half_load(words);
 }
 
 /* Integers of 8 bits, a lane each. */
@@ -226,28 +315,26 @@ MODC_LOAD_REST(modc_bfloat16)
 MODC_LOAD_REST(modc_half)
 #undef MODC_LOAD_REST
 
-/* Rounded to nearest, ties to even: all lanes; n of them, 0 <= n <= MODC_LANES; the first n, or all where there are not so
- * many. */
-#define MODC_STORE(type, round)                                                                              \
+/* Rounded to nearest, ties to even: n of them, 0 <= n <= MODC_LANES; the first n, or all where there are not so many. */
+#define MODC_STORE(type)                                                                                     \
     MODC_INLINE void type##_store_part(type *p, MODC_T v, int n)                                             \
     {                                                                                                        \
-        float lanes[MODC_LANES];                                                                             \
+        type words[MODC_LANES];                                                                              \
                                                                                                              \
-        MODC_F(store)(lanes, v);                                                                             \
+        type##_store(words, v);                                                                              \
         for (int i = 0; i < n; i++)                                                                          \
-            p[i] = round(lanes[i]);                                                                          \
-    }                                                                                                        \
-    MODC_INLINE void type##_store(type *p, MODC_T v)                                                         \
-    {                                                                                                        \
-        type##_store_part(p, v, MODC_LANES);                                                                 \
+            p[i] = words[i];                                                                                 \
     }                                                                                                        \
     MODC_INLINE void type##_store_most(type *p, MODC_T v, const int n)                                       \
     {                                                                                                        \
-        type##_store_part(p, v, n < MODC_LANES ? n : MODC_LANES);                                            \
+        if (n >= MODC_LANES)                                                                                 \
+            type##_store(p, v);                                                                              \
+        else                                                                                                 \
+            type##_store_part(p, v, n);                                                                      \
     }
 
-MODC_STORE(modc_bfloat16, modc_f32_to_bfloat16)
-MODC_STORE(modc_half, modc_f32_to_half)
+MODC_STORE(modc_bfloat16)
+MODC_STORE(modc_half)
 #undef MODC_STORE
 #endif
 

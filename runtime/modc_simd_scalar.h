@@ -185,10 +185,13 @@ MODC_INLINE double modc_f64_nan(void)
     return (double)modc_f32_nan();
 }
 
-/* ---- 16-bit floats, in which weights are packed: rounded to nearest, ties to even -------------------- */
+/* ---- 16-bit floats: rounded to nearest, ties to even ------------------------------------------------- */
 
-typedef uint16_t modc_bfloat16;
+#ifndef MODC_HALVES /* modc.h has them too */
+#define MODC_HALVES
 typedef uint16_t modc_half;
+typedef uint16_t modc_bfloat16;
+#endif
 typedef int8_t modc_int8;
 
 MODC_INLINE modc_bfloat16 modc_f32_to_bfloat16(float a)
@@ -210,8 +213,8 @@ MODC_INLINE modc_half modc_f32_to_half(float a)
     const uint32_t bits = modc_f32_to_bits(a), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
     uint32_t low = size - 0x38000000u, dropped = 13; /* the exponent's bias is 112 less */
 
-    if (size >= 0x47800000u) /* 65536, infinity, NaN */
-        return (modc_half)(sign | (size > 0x7f800000u ? 0x7e00u : 0x7c00u));
+    if (size >= 0x47800000u) /* 65536, infinity, NaN with the bits that there is room for */
+        return (modc_half)(sign | (size > 0x7f800000u ? 0x7e00u | (size >> 13 & 0x1ffu) : 0x7c00u));
     if (size < 0x38800000u) { /* a denormal of the half; the bits that 2^-24 has below are dropped */
         dropped = 126 - (size >> 23);
         if (dropped > 25)
@@ -230,6 +233,17 @@ MODC_INLINE float modc_half_to_f32(modc_half a)
     if (size < 0x400u)
         return modc_f32_from_bits(sign | modc_f32_to_bits((float)(int32_t)size * 5.96046448e-8f));
     return modc_f32_from_bits(sign | ((size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u)));
+}
+
+/* The nearest value of the type, as a float. */
+MODC_INLINE float modc_f32s_as_bfloat16(float a)
+{
+    return modc_bfloat16_to_f32(modc_f32_to_bfloat16(a));
+}
+
+MODC_INLINE float modc_f32s_as_float16(float a)
+{
+    return modc_half_to_f32(modc_f32_to_half(a));
 }
 
 /* The nearest integer, of two the even one: 1.5 * 2^23 leaves a sum no bits for fractions. Within 127 of 0, which NaN becomes. */

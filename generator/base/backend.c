@@ -78,5 +78,5 @@ struct element backend_element(const struct backend *backend, enum dtype stored)
 
 int backend_lanes(const struct backend *backend, enum dtype dtype)
 {
-    return backend->vector_bytes / dtype_rows[dtype].bytes;
+    return backend->vector_bytes / dtype_rows[backend->computed[dtype]].bytes;
 }

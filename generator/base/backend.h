@@ -55,7 +55,7 @@ enum device backend_device(const struct backend *backend);
 /* An element that is stored in the type. */
 struct element backend_element(const struct backend *backend, enum dtype stored);
 
-/* How many elements of the type fill a vector. */
+/* How many elements of the type a vector computes with. */
 int backend_lanes(const struct backend *backend, enum dtype dtype);
 
 #endif

@@ -45,6 +45,12 @@ static inline bool dtype_is_float(enum dtype dtype)
     return dtype >= DTYPE_FLOAT16 && dtype <= DTYPE_FLOAT64;
 }
 
+/* Of 16 bits: computed in float32, note [halves] in plan/plan_halves.h. */
+static inline bool dtype_is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
 static inline bool dtype_is_int(enum dtype dtype) /* bool is not one */
 {
     return dtype >= DTYPE_UINT8 && dtype <= DTYPE_INT64;
@@ -53,7 +59,7 @@ static inline bool dtype_is_int(enum dtype dtype) /* bool is not one */
 /* False for what this version has a row of, but no arithmetic yet. */
 static inline bool dtype_is_supported(enum dtype dtype)
 {
-    return dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16 && dtype != DTYPE_COMPLEX64;
+    return dtype != DTYPE_COMPLEX64;
 }
 
 /* The type of an operation over two tensors of these types with at least one dimension each

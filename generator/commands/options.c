@@ -184,9 +184,9 @@ static bool take_dtype(struct reader *r, const char *value)
     enum dtype dtype;
 
     if (!dtype_find(value, &dtype))
-        return bad_value(r, "--dtype", value, "a model computes in float32 or float64");
-    if (dtype != DTYPE_FLOAT32 && dtype != DTYPE_FLOAT64) {
-        if (dtype_is_float(dtype) || dtype == DTYPE_COMPLEX64)
+        return bad_value(r, "--dtype", value, "a model computes in float32, float64, float16 or bfloat16");
+    if (!dtype_is_float(dtype)) {
+        if (dtype == DTYPE_COMPLEX64)
             diag_error(r->cx, nowhere, "--dtype %s is not supported yet by this version of modc",
                        dtype_rows[dtype].name);
         else

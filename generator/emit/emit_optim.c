@@ -98,7 +98,7 @@ static const char *element_type(const struct printer *p)
 
 static bool is_half(const struct printer *p)
 {
-    return p->dtype == DTYPE_FLOAT16 || p->dtype == DTYPE_BFLOAT16;
+    return dtype_is_half(p->dtype);
 }
 
 static const char *half_name(const struct printer *p)

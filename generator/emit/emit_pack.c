@@ -5,20 +5,8 @@
 #include <string.h>
 
 #include "emit/template.h"
+#include "modc.h"
 #include "plan/weights.h"
-
-/* An initializer: what is not finite by names that are constants in every compiler. */
-static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
-{
-    extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
-
-    if (dtype_is_float(dtype) && !isfinite(value.f)) {
-        text_add(out, isnan(value.f) ? "MODC_NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
-        return;
-    }
-    text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0,
-                              dtype_is_float(dtype) ? 0 : value.i));
-}
 
 static void add_hexadecimal(struct text *out, uint64_t word)
 {
@@ -30,6 +18,26 @@ static void add_hexadecimal(struct text *out, uint64_t word)
     *--at = 'x';
     *--at = '0';
     text_add_bytes(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* An initializer: what is not finite by names that are constants in every compiler, of halves the bits. */
+static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
+{
+    extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
+
+    if (dtype_is_half(dtype)) {
+        uint16_t bits;
+
+        modc_store(&bits, (enum modc_dtype)dtype, value.f);
+        add_hexadecimal(out, bits);
+        return;
+    }
+    if (dtype_is_float(dtype) && !isfinite(value.f)) {
+        text_add(out, isnan(value.f) ? "MODC_NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
+        return;
+    }
+    text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0,
+                              dtype_is_float(dtype) ? 0 : value.i));
 }
 
 /* note [words]

@@ -59,8 +59,7 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
 {
     struct loops k = begin_line(cx, name, nest, line, dag, scene);
     int last = k.nest.ndim - 1;
-    bool columns = scene->device == DEVICE_CPU && last >= 0 &&
-                   stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
+    bool columns; /* rows run beside each other, as vectors; of what is stored rounded a sum would be, too */
     const char *type = dtype_rows[k.nest.operands[0].dtype].c, *sum_type, *end = dim_c(&k, line.length);
 
     if (given)
@@ -69,6 +68,8 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
         compute_input(&k, given + j, dag, j);
     compute_result(&k, dag);
     sum_type = dtype_rows[k.computed[0]].c;
+    columns = scene->device == DEVICE_CPU && last >= 0 && stride_is(&k, 0, last, 1) &&
+              !element_converts(operand_element(&k, 0));
     open_all_places(&k, last + !columns);
 
     const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, start ? "product" : "sum");

@@ -53,7 +53,7 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
     struct text declared = text_new(k.arena), passed = text_new(k.arena);
     bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
 
-    if (dtype_is_float(k.computed[1]) && !dtype_is_supported(k.computed[1]))
+    if (dtype_is_half(k.computed[1]))
         k.computed[1] = DTYPE_FLOAT32;
     dim_mark_sizes(line.steps[1], needed);
     dim_mark_sizes(line.steps[0], needed);

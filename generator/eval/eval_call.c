@@ -101,9 +101,9 @@ static struct ev turned(struct eval *eval, struct loc loc, const char *what, con
 /* Of views, those that give the tensor that they are given where there is nothing to do; all others make a tensor. */
 static bool gives_itself(const char *name)
 {
-    static const char *const names[] = {"contiguous", "to",   "type",         "type_as",    "float", "double",
-                                        "long",       "int",  "short",        "char",       "byte",  "bool",
-                                        "positive",   "conj", "resolve_conj", "resolve_neg"};
+    static const char *const names[] = {
+        "contiguous", "to",    "type", "type_as", "float", "double",   "half", "bfloat16",     "long",
+        "int",        "short", "char", "byte",    "bool",  "positive", "conj", "resolve_conj", "resolve_neg"};
 
     for (int i = 0; i < COUNT(names); i++)
         if (strcmp(names[i], name) == 0)

@@ -114,8 +114,6 @@ const struct pytorch_class pytorch_classes[] = {
      " geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve "},
     {"Factors that begin with draws", "is not supported yet by this version of modc",
      "torch.linalg.svd and eigh give all of what it approximates", " lobpcg pca_lowrank svd_lowrank "},
-    {"Narrow types of tensors", "is not supported yet by this version of modc",
-     "'dtype:' and 'storage:' say types", " x.bfloat16 x.half "},
     {"Others", "is not supported yet by this version of modc", "a function under 'functions:' can compute it",
      " gradient F.grouped_mm histogramdd range "},
     {0}};

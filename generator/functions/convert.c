@@ -15,6 +15,8 @@ static struct ev cast_to(struct eval *eval, struct ev *args, struct loc loc, enu
         (void)count;                                                                                         \
         return cast_to(eval, args, loc, type);                                                               \
     }
+CAST(half, DTYPE_FLOAT16)
+CAST(bfloat16, DTYPE_BFLOAT16)
 CAST(float, DTYPE_FLOAT32)
 CAST(double, DTYPE_FLOAT64)
 CAST(long, DTYPE_INT64)
@@ -50,6 +52,12 @@ static struct ev fn_same_bits(struct eval *eval, struct ev *args, int count, str
     struct dag *dag;
     (void)count;
 
+    if (x->dtype != to && (dtype_is_half(x->dtype) || dtype_is_half(to))) {
+        diag_error(eval->cx, loc, "view: the bits of %s are not supported as %s", dtype_rows[x->dtype].name,
+                   dtype_rows[to].name);
+        diag_hint(eval->cx, "x.float().view(torch.int32) shows those of the same numbers in float32");
+        return BAD;
+    }
     if (dtype_is_float(x->dtype) == dtype_is_float(to))
         return ev_tensor(loc, build_cast(eval, loc, x, to));
     dag = dag_new(arena, 1);
@@ -151,6 +159,8 @@ extern const struct function_row convert_functions[];
 
 const struct function_row convert_functions[] = {
     {"is_floating_point(input)", TORCH | METHOD, .build = fn_is_floating_point},
+    {"half(input)", METHOD | VIEW, .build = fn_half},
+    {"bfloat16(input)", METHOD | VIEW, .build = fn_bfloat16},
     {"float(input)", METHOD | VIEW, .build = fn_float},
     {"double(input)", METHOD | VIEW, .build = fn_double},
     {"long(input)", METHOD | VIEW, .build = fn_long},

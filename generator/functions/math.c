@@ -9,9 +9,16 @@ static struct ev fn_finfo(struct eval *eval, struct ev *args, int count, struct 
 {
     static const char *const fields[] = {"bits",      "eps", "max", "min", "tiny", "smallest_normal",
                                          "resolution"};
+    static const struct {
+        double eps, max, tiny, resolution;
+    } limits[DTYPE_COUNT] = {
+        [DTYPE_FLOAT16] = {0x1p-10, 65504, 0x1p-14, 1e-3},
+        [DTYPE_BFLOAT16] = {0x1p-7, 0x1.fep127, 0x1p-126, 1e-2},
+        [DTYPE_FLOAT32] = {(double)FLT_EPSILON, (double)FLT_MAX, (double)FLT_MIN, 1e-6},
+        [DTYPE_FLOAT64] = {DBL_EPSILON, DBL_MAX, DBL_MIN, 1e-15},
+    };
     enum dtype dtype;
     struct ev out, items[7];
-    bool wide;
     (void)count;
 
     if (!need_dtype(eval, &args[0], eval->default_dtype, &dtype))
@@ -20,13 +27,12 @@ static struct ev fn_finfo(struct eval *eval, struct ev *args, int count, struct 
         diag_error(eval->cx, args[0].loc, "finfo takes a floating type, found %s", dtype_rows[dtype].name);
         return BAD;
     }
-    wide = dtype == DTYPE_FLOAT64;
     items[0] = ev_int(eval, loc, 8 * dtype_rows[dtype].bytes);
-    items[1] = ev_float(loc, wide ? DBL_EPSILON : (double)FLT_EPSILON);
-    items[2] = ev_float(loc, wide ? DBL_MAX : (double)FLT_MAX);
-    items[3] = ev_float(loc, wide ? -DBL_MAX : -(double)FLT_MAX);
-    items[4] = items[5] = ev_float(loc, wide ? DBL_MIN : (double)FLT_MIN);
-    items[6] = ev_float(loc, wide ? 1e-15 : 1e-6);
+    items[1] = ev_float(loc, limits[dtype].eps);
+    items[2] = ev_float(loc, limits[dtype].max);
+    items[3] = ev_float(loc, -limits[dtype].max);
+    items[4] = items[5] = ev_float(loc, limits[dtype].tiny);
+    items[6] = ev_float(loc, limits[dtype].resolution);
     out = ev_tuple(eval, loc, items, 7);
     out.fields = fields;
     return out;

@@ -191,11 +191,11 @@ const struct function_row random_functions[] = {
     {"feature_alpha_dropout(input, p, train)", TORCH | VIEW,
      .body = "return feature_alpha_dropout(input, p, train)"},
     {"rand(size, dtype=None)", TORCH | FUNCTION_SIZES,
-     .body = "return _uniform(size).to(_float_type(dtype, None))"},
+     .body = "return _uniform_as(size, _float_type(dtype, None))"},
     {"randn(size, dtype=None)", TORCH | FUNCTION_SIZES,
      .body = "return _normal(size).to(_float_type(dtype, None))"},
     {"rand_like(input, dtype=None)", TORCH,
-     .body = "return _uniform(input.shape).to(_float_type(dtype, input))"},
+     .body = "return _uniform_as(input.shape, _float_type(dtype, input))"},
     {"randn_like(input, dtype=None)", TORCH,
      .body = "return _normal(input.shape).to(_float_type(dtype, input))"},
     /* by the polar angle and the length of a pair; of a uniform number u, 1 - u is none of 0 */
@@ -227,17 +227,17 @@ const struct function_row random_functions[] = {
              "return floor(wide * span).long() + low"},
     {"_check_span(low, high)", HIDDEN, .build = fn_check_span},
     {"uniform_(input, a=0.0, b=1.0)", METHOD | IN_PLACE,
-     .body = "return (_uniform(input.shape).to(_float_type(None, input)) * (b - a) + a)"},
+     .body = "return (_uniform_as(input.shape, _float_type(None, input)) * (b - a) + a)"},
     {"normal_(input, mean=0.0, std=1.0)", METHOD | IN_PLACE,
      .body = "return _normal(input.shape).to(_float_type(None, input)) * std + mean"},
     {"bernoulli_(input, p=0.5)", METHOD | IN_PLACE,
      .body = "return (_uniform(input.shape) < p).to(input.dtype)"},
     {"exponential_(input, lambd=1.0)", METHOD | IN_PLACE,
-     .body = "return log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / -lambd"},
+     .body = "return log(1.0 - _uniform_as(input.shape, _float_type(None, input))) / -lambd"},
     {"log_normal_(input, mean=1.0, std=2.0)", METHOD | IN_PLACE,
      .body = "return torch.exp(_normal(input.shape).to(_float_type(None, input)) * std + mean)"},
     {"cauchy_(input, median=0.0, sigma=1.0)", METHOD | IN_PLACE,
-     .body = "u = _uniform(input.shape).to(_float_type(None, input))\n"
+     .body = "u = _uniform_as(input.shape, _float_type(None, input))\n"
              "return torch.tan((u - 0.5) * pi) * sigma + median"},
     /* how often is tried, until what has the chance p happens */
     {"geometric_(input, p)", METHOD | IN_PLACE,
@@ -273,18 +273,26 @@ const struct function_row random_functions[] = {
              "return (_normal(x.shape) * std + mean).to(_float_type(dtype, x))"},
     {"_spread_of(mean, std, size)", HIDDEN, .build = fn_spread_of},
     {"_uniform(shape)", HIDDEN, .build = fn_uniform},
+    /* of as many bits as the type has, so that it is below 1 */
+    {"_uniform_as(shape, dtype)", HIDDEN,
+     .body = "steps = 2048 if dtype == torch.float16 else 256 if dtype == torch.bfloat16 else 0\n"
+             "return (floor(_uniform(shape) * steps) / steps if steps else _uniform(shape)).to(dtype)"},
+    /* what is compared with a chance: of a half type in float32 */
+    {"_uniform_for(input, shape)", HIDDEN,
+     .body = "return _uniform(shape).to(torch.float64 if input.dtype == torch.float64 else torch.float32)"},
     {"_check_probability(input, p)", HIDDEN, .build = fn_check_probability},
     {"_check_dropout(input, least, most)", HIDDEN, .build = fn_check_dropout},
     {"_dropout(input, p, parts)", HIDDEN,
-     .body = "_check_dropout(input, 0, 99)\n"
-             "return input * (_dropped(_uniform(parts).to(input.dtype), p, 1 / (1 - p)) if p < 1 else 0)"},
+     .body =
+         "_check_dropout(input, 0, 99)\n"
+         "return input * (_dropped(_uniform_for(input, parts), p, 1 / (1 - p)).to(input.dtype) if p < 1 else 0)"},
     /* keeps mean 0 and variance 1: what is dropped becomes -scale * alpha of SELU */
     {"_alpha_dropout(input, p, parts)", HIDDEN,
      .body =
          "_check_dropout(input, 0, 99)\n"
          "alpha = 1.7580993408473766\n"
          "a = ((alpha * alpha * p + 1) * (1 - p)) ** -0.5 if p < 1 else 0\n"
-         "kept = _dropped(_uniform(parts).to(input.dtype), p, 1) if p < 1 else 0\n"
+         "kept = _dropped(_uniform_for(input, parts), p, 1).to(input.dtype) if p < 1 else 0\n"
          "return input * (kept * a) + ((kept - 1) * (alpha * a) + alpha * a * p) if p < 1 else input * 0"},
     {.signature = NULL},
 };

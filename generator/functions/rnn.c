@@ -96,6 +96,8 @@ static bool check_input(struct eval *eval, const struct sequence *sequence)
     const struct value *input = sequence->input, *weight = parameter(eval, sequence, "weight_ih", 0, false);
     const char *name = sequence->name;
 
+    if (!weight) /* of what computes it something was said */
+        return false;
     if (input->ndim != 2 && input->ndim != 3) {
         diag_error(eval->cx, sequence->loc, "%s: Expected input to be 2D or 3D, got %dD instead", name,
                    input->ndim);
@@ -218,12 +220,14 @@ static struct value *input_gates(struct eval *eval, const struct sequence *seque
                                  int64_t layer, bool reverse)
 {
     struct scope scope = {0};
-    struct value *bias = parameter(eval, sequence, "bias_ih", layer, reverse);
+    struct value *bias = parameter(eval, sequence, "bias_ih", layer, reverse),
+                 *weight = parameter(eval, sequence, "weight_ih", layer, reverse);
     const struct loc loc = sequence->loc;
 
+    if (!weight) /* of what computes it something was said */
+        return NULL;
     scope_bind(eval, &scope, "x", ev_tensor(loc, x));
-    scope_bind(eval, &scope, "weight",
-               ev_tensor(loc, parameter(eval, sequence, "weight_ih", layer, reverse)));
+    scope_bind(eval, &scope, "weight", ev_tensor(loc, weight));
     scope_bind(eval, &scope, "bias", bias ? ev_tensor(loc, bias) : ev_none(loc));
     return run(eval, &scope,
                layer == 0 && time_axis(sequence) == 1 ? "linear(x, weight, bias).transpose(0, 1)"
@@ -253,7 +257,7 @@ static struct value *run_direction(struct eval *eval, const struct sequence *seq
     struct op *op;
     int count = 0;
 
-    if (!roles[RECURRENT_GATES])
+    if (!roles[RECURRENT_GATES] || !roles[RECURRENT_WEIGHT])
         return NULL;
     for (int i = 0; i < RECURRENT_INPUTS; i++)
         if (roles[i])

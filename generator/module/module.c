@@ -143,7 +143,7 @@ static bool is_computed(const char *name)
 {
     enum dtype dtype;
 
-    return dtype_find(name, &dtype) && (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64);
+    return dtype_find(name, &dtype) && dtype_is_float(dtype);
 }
 
 /* Where the variant's own cannot be (said), that of another, so that nothing more is said of this one. */
@@ -164,9 +164,10 @@ static void check_dtypes(struct cx *cx, const struct spec *spec)
 {
     for (int i = 0; i < spec->dtype_count; i++)
         if (!is_computed(spec->dtypes[i]))
-            diag_error(cx, spec->dtype_locs[i],
-                       "dtype %s is not supported yet by this version of modc; it has float32 and float64",
-                       spec->dtypes[i]);
+            diag_error(
+                cx, spec->dtype_locs[i],
+                "dtype %s is not supported yet by this version of modc; it has float32, float64, float16 and bfloat16",
+                spec->dtypes[i]);
 }
 
 /* ---- numbers and order ---- */

@@ -71,6 +71,7 @@ const struct op_row op_row_attention = {
     .macs = attention_macs,
     .dump = attention_dump,
     .tail = TAIL_OWN,
+    .between = true,
     .pure = true,
     .work = attention_work,
     .tiled = true,

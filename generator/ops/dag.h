@@ -60,6 +60,8 @@
     X(SIN, "sin", 1)                                                                                         \
     X(COS, "cos", 1)                                                                                         \
     X(FLOOR, "floor", 1)                                                                                     \
+    X(AS_FLOAT16, "as_float16", 1)   /* of a float32: rounded to what the type has, note [halves] in */      \
+    X(AS_BFLOAT16, "as_bfloat16", 1) /* plan/plan_halves.h */                                                \
     X(ISNAN, "isnan", 1)                                                                                     \
     X(EQ, "eq", 2)                                                                                           \
     X(NE, "ne", 2)                                                                                           \

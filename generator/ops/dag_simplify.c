@@ -254,6 +254,9 @@ int dag_simplify(struct arena *arena, struct dag *dag, const struct dag_node *no
         return simplify_sign(arena, dag, node);
     case PRIM_FLOOR:
         return !floating || dag->nodes[a].prim == PRIM_FLOOR ? a : -1;
+    case PRIM_AS_FLOAT16:
+    case PRIM_AS_BFLOAT16:
+        return dag->nodes[a].prim == node->prim ? a : -1;
     case PRIM_ISNAN:
         return dtype_is_float(dag->nodes[a].dtype) ? -1 : dag_integer(arena, dag, DTYPE_BOOL, 0);
     case PRIM_AND:

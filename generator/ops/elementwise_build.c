@@ -224,7 +224,7 @@ static struct operand build_expr(struct line *line, const struct expr *expr)
 
 static enum dtype computed_in(const struct elementwise_row *row, enum dtype dtype)
 {
-    if (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16)
+    if (dtype_is_half(dtype))
         return DTYPE_FLOAT32;
     return !dtype_is_float(dtype) && (row->flags & ELEMENTWISE_FLOAT) ? DTYPE_FLOAT32 : dtype;
 }
@@ -285,7 +285,7 @@ static struct dag *finish(struct line *line, struct operand result, enum dtype d
     struct dag *dag = line->dag;
     int index = to_node(line, result, line->dtype);
 
-    if (dag->nodes[index].dtype != DTYPE_BOOL && (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16))
+    if (dag->nodes[index].dtype != DTYPE_BOOL && dtype_is_half(dtype))
         index = dag_cast(arena, dag, index, dtype);
     dag->result = index;
     dag_trim(arena, dag);

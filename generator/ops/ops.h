@@ -575,6 +575,7 @@ struct op_row {
     bool (*carries)(const struct op *op, int input);
     /* Whether that input is read element by element in a map, where a constant of equal elements is a number; NULL: it is not. */
     bool (*mapped)(const struct op *op, int input);
+    bool between; /* its head is of what it computes on its way, and of no value of the spec */
     bool
         in_place; /* its result may lie where an operand of its type and dims does that nobody reads any more */
 

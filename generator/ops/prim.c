@@ -214,6 +214,10 @@ static double float_result(enum prim prim, double a, double b)
         return cos(a);
     case PRIM_FLOOR:
         return floor(a);
+    case PRIM_AS_FLOAT16:
+        return dtype_round(DTYPE_FLOAT16, a);
+    case PRIM_AS_BFLOAT16:
+        return dtype_round(DTYPE_BFLOAT16, a);
     default:
         assert(!"a primitive without floating result");
         return 0;

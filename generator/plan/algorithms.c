@@ -391,8 +391,8 @@ static bool fits_pool_planes(const struct graph *graph, const struct op *op)
 
 static bool fits_softmax(const struct graph *graph, const struct op *op)
 {
-    (void)graph; /* its exponentials stand in y, which would round them before they are divided */
-    return softmax_is_last(op) && (op->softmax.log || !is_narrow(op->outputs[0]));
+    (void)graph;
+    return softmax_is_last(op);
 }
 
 static bool fits_softmax_columns(const struct graph *graph, const struct op *op)

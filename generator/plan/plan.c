@@ -11,6 +11,7 @@
 #include "modc_optim.h"
 #include "module/training.h"
 #include "plan/kernel.h"
+#include "plan/plan_halves.h"
 #include "plan/planner.h"
 #include "plan/target.h"
 #include "plan/weights.h"
@@ -422,6 +423,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     struct pack_group *root = ARENA_NEW(&cx->arena, struct pack_group);
     struct names arguments;
 
+    plan_tell_halves(program);
     plan->program = program;
     plan->backend = program->settings.backend;
     plan->templates.backend = plan->backend;

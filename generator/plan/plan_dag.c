@@ -19,6 +19,14 @@ bool *dag_needed(struct arena *arena, const struct dag *dag)
     return needed;
 }
 
+enum dtype dag_input_type(const struct dag *dag, int input, enum dtype otherwise)
+{
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
+            return dag->nodes[i].dtype;
+    return otherwise;
+}
+
 int dag_mark_sizes(const struct dag *dag, bool *used)
 {
     struct arena arena = {0};
@@ -187,6 +195,8 @@ static bool node_vectorises(const struct lanes *p, const struct dag_node *node)
     case PRIM_SQRT:
     case PRIM_RSQRT:
         return node->dtype == p->lanes;
+    case PRIM_AS_FLOAT16:
+    case PRIM_AS_BFLOAT16:
     case PRIM_FLOOR:
     case PRIM_MOD:
     case PRIM_FLOORDIV:

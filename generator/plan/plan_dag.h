@@ -22,6 +22,9 @@ bool dag_same(const struct dag *a, const struct dag *b);
  * them) is one number for all lanes of a vector. `scalars`: such inputs, NULL: none is. `uniform`: by node. */
 void dag_uniform(const struct dag *dag, const bool *scalars, bool *uniform);
 
+/* The type in which the dag reads the input; `otherwise` where it does not. */
+enum dtype dag_input_type(const struct dag *dag, int input, enum dtype otherwise);
+
 /* dim_mark_sizes for what the dag needs: its kernel takes these as int parameters. */
 int dag_mark_sizes(const struct dag *dag, bool *used);
 

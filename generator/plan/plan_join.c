@@ -11,7 +11,7 @@ bool op_is_join(const struct op *op)
     if (op->code == GRAPH_OP_CONCAT)
         return true;
     return op->code == GRAPH_OP_MAP && op->input_count == 1 && dag_is_identity(op->dag) &&
-           dims_equal(op->inputs[0], op->outputs[0]);
+           op->inputs[0]->dtype == op->outputs[0]->dtype && dims_equal(op->inputs[0], op->outputs[0]);
 }
 
 struct value join_part(struct arena *arena, const struct op *op, int input)

@@ -1,7 +1,7 @@
 /* y = softmax(x) over rows of T_k, or its logarithm (T_log), and the tail: y, x (T_m, T_k).
  *
  * exp(x - max) / sum(exp(x - max)), in three passes over a row in cache: the maximum, the exponentials and their sum,
- * the division. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
+ * the division. Where y would round the exponentials they are computed again. A row that holds NaN or +inf, or nothing but -inf, becomes NaN, as in torch. Fits: rows are contiguous,
  * T_ldx apart, those of y T_ldy; T_m and T_k may be sizes. T_wide: rows are so long that a single maximum would wait for
  * itself. T_vector_math: there is a vector exp for the type (float32). T_safe: a row of nothing but -inf becomes 0.
  * T_in_place: x is y. T_head: T_EPILOGUE is what x goes through before, not what the result does: in vectors (T_first) with
@@ -76,7 +76,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
             const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_OF(x, load)(row + k) - most) * T_scale, T_OF(x, load)(row + k) - most));
 
             total += e;
-#if !T_log
+#if !T_log && !T_converts_y
             T_OF(y, store)(out + k, e);
 #endif
         }
@@ -88,7 +88,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 #endif
 
             total += e;
-#if !T_log
+#if !T_log && !T_converts_y
             T_OF(y, store_part)(out + full, e, rest);
 #endif
         }
@@ -113,7 +113,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
             const T_real e = T_S(exp)(T_IF(T_scaled, (T_GET(x, row[k]) - most) * T_scale, T_GET(x, row[k]) - most));
 
             sum += e;
-#if !T_log
+#if !T_log && !T_converts_y
             out[k] = T_PUT(y, e);
 #endif
         }
@@ -128,6 +128,8 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
         for (int k = 0; k < full; k += T_LANES) {
 #if T_log
             const T_vec value = (T_OF(x, load)(row + k) - most) - last;
+#elif T_converts_y
+            const T_vec value = T_V(exp_negative)(T_IF(T_scaled, (T_OF(x, load)(row + k) - most) * T_scale, T_OF(x, load)(row + k) - most)) * last;
 #else
             const T_vec value = T_OF(y, load)(out + k) * last;
 #endif
@@ -148,6 +150,8 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
         for (int k = full; k < T_k; k++) {
 #if T_log
             const T_real value = (T_GET(x, row[k]) - most) - last;
+#elif T_converts_y
+            const T_real value = T_S(exp)(T_IF(T_scaled, (T_GET(x, row[k]) - most) * T_scale, T_GET(x, row[k]) - most)) * last;
 #else
             const T_real value = T_GET(y, out[k]) * last;
 #endif

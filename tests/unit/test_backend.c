@@ -40,7 +40,8 @@ static void test_elements(void **state)
             assert_int_equal(backend_element(&backends[device], element.computed).computed, element.computed);
             assert_int_equal(dtype_category(element.computed), dtype_category(element.stored));
             assert_true(dtype_rows[element.computed].bytes >= dtype_rows[dtype].bytes);
-            assert_int_equal(backend_lanes(&backends[device], (enum dtype)dtype) * dtype_rows[dtype].bytes,
+            assert_int_equal(backend_lanes(&backends[device], (enum dtype)dtype) *
+                                 dtype_rows[element.computed].bytes,
                              backends[device].vector_bytes);
         }
     assert_int_equal(backends[DEVICE_CPU].computed[DTYPE_BFLOAT16], DTYPE_FLOAT32);

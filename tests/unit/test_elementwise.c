@@ -482,6 +482,8 @@ static bool takes(enum prim prim, enum dtype dtype)
         return false; /* of other types: test_bits, test_integers */
     if (prim == PRIM_COPYSIGN)
         return false; /* NaN has some sign or other */
+    if (prim == PRIM_AS_FLOAT16 || prim == PRIM_AS_BFLOAT16)
+        return dtype == DTYPE_FLOAT32;
     if (prim >= PRIM_AND && prim <= PRIM_NOT)
         return !dtype_is_float(dtype);
     if (prim == PRIM_DIV || (prim >= PRIM_EXP && prim <= PRIM_COS))

@@ -930,6 +930,8 @@ static void add_prim_cases(void)
 
             if ((floating_only && !floating) || (bits && floating))
                 continue;
+            if ((p == PRIM_AS_FLOAT16 || p == PRIM_AS_BFLOAT16) && dtype != DTYPE_FLOAT32)
+                continue;
             if (dtype == DTYPE_BOOL && !bits && !test && p != PRIM_MIN && p != PRIM_MAX)
                 continue;
             c = map_case(prim_rows[p].name,

@@ -472,7 +472,7 @@ static void test_fits(void **state)
     static const struct {
         const char *module;
         bool fits;
-    } cases[] = {{"  soft: Softmax(-1)\n", false}, {"  soft: LogSoftmax(-1)\n", true}};
+    } cases[] = {{"  soft: Softmax(-1)\n", true}, {"  soft: LogSoftmax(-1)\n", true}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

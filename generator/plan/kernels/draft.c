@@ -99,7 +99,10 @@ void hole_extent(struct draft *draft, const char *name, const struct dim *dim)
 
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number)
 {
-    add_hole(draft, (struct hole){.name = name, .kind = HOLE_NUMBER, .dtype = dtype, .number = number});
+    add_hole(draft, (struct hole){.name = name,
+                                  .kind = HOLE_NUMBER,
+                                  .dtype = element_of(draft, dtype).computed,
+                                  .number = number});
 }
 
 void hole_type(struct draft *draft, const char *name, enum dtype dtype)
@@ -226,7 +229,7 @@ static void common_holes(struct draft *draft)
     bool single = kernel->computed == DTYPE_FLOAT32, vectors = !kernel->tail || kernel->lanes;
 
     hole_type(draft, "T_real", kernel->computed);
-    hole_int(draft, "T_line", lanes_of(draft, draft->weights.stored));
+    hole_int(draft, "T_line", draft->plan->backend->vector_bytes / dtype_rows[draft->weights.stored].bytes);
     add_hole(draft, (struct hole){.name = "T_vec", .kind = HOLE_VECTOR, .dtype = kernel->computed});
     hole_word(draft, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
     hole_int(draft, "T_P", lanes_of(draft, kernel->computed));
@@ -577,7 +580,8 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->result = element_of(draft, y->dtype);
     draft->narrow = step_packed(step, 1) ? step_packed(step, 1)->storage : NULL;
     draft->weights = draft->narrow ? (struct element){draft->narrow->dtype, draft->result.computed}
-                                   : draft->result;
+                     : op->input_count > 1 ? element_of(draft, op->inputs[1]->dtype)
+                                           : draft->result;
     draft->input = element_of(draft, op->inputs[0]->dtype);
     kernel->template = step->algorithm->template;
     kernel->role = draft->role;

@@ -6,6 +6,7 @@
 #include "plan/algorithm.h"
 #include "plan/kernel.h"
 #include "plan/plan_dag.h"
+#include "plan/plan_halves.h"
 
 /* The parts of a core that are a kernel of their own. */
 struct part_row {

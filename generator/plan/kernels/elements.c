@@ -7,15 +7,6 @@
 
 #include "plan/kernels/draft.h"
 
-/* The type in which the dag reads the input; that of its result where it does not. */
-static enum dtype input_type(const struct dag *dag, int input)
-{
-    for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
-            return dag->nodes[i].dtype;
-    return dag->nodes[dag->result].dtype;
-}
-
 bool dag_knows_sizes(const struct dag *dag)
 {
     for (int i = 0; i < dag->count; i++)
@@ -134,7 +125,7 @@ const struct element_function *element_function(struct cx *cx, struct plan *plan
                                           .inputs = ARENA_ARRAY(&cx->arena, count + 1, enum dtype),
                                           .input_count = count};
     for (int i = 0; i < count; i++)
-        function->inputs[i] = dag ? input_type(dag, i) : computed;
+        function->inputs[i] = dag ? dag_input_type(dag, i, dag->nodes[dag->result].dtype) : computed;
     for (int i = 0; i < plan->function_count; i++) {
         struct element_function *other = plan->functions[i];
 

@@ -217,10 +217,11 @@ static const struct dag *with_numbers(struct cx *cx, const struct variant *varia
 
     for (int i = 0; i < *count; i++) {
         const struct value *base = (*inputs)[i]->base;
-        struct dag_node number = {.prim = PRIM_CONST, .dtype = base->dtype, .args = {-1, -1, -1}};
+        const enum dtype read = dag_input_type(dag, i, base->dtype);
+        struct dag_node number = {.prim = PRIM_CONST, .dtype = read, .args = {-1, -1, -1}};
 
         if (variant->places[base->id].kind != PLACE_NUMBER) {
-            nodes[i] = dag_load(arena, own, used, base->dtype);
+            nodes[i] = dag_load(arena, own, used, read);
             left[used++] = (*inputs)[i];
             continue;
         }
@@ -236,7 +237,7 @@ static const struct dag *with_numbers(struct cx *cx, const struct variant *varia
     own->input_count = used;
     *inputs = left;
     *count = used;
-    return own;
+    return dag_is_identity(own) ? own : dag_told(arena, own);
 }
 
 /* Whether a map is one run of elements that are copied, or all 0. */
@@ -246,6 +247,8 @@ static bool is_run(const struct kernel *kernel)
     const bool zeros = dag_is_zero(kernel->dag);
 
     if (kernel->slicing || nest->ndim > 1 || !(zeros || dag_is_identity(kernel->dag)))
+        return false;
+    if (!zeros && nest->operands[0].dtype != nest->operands[1].dtype)
         return false;
     return nest->ndim == 0 || (dim_equals(nest->operands[0].strides[0], 1) &&
                                (zeros || dim_equals(nest->operands[1].strides[0], 1)));
@@ -567,9 +570,12 @@ static const char *scan_text(struct cx *cx, const struct op *op)
 
     if ((op->scan.kind == SCAN_SUM || op->scan.kind == SCAN_PRODUCT) && op->dag->count == 3)
         return arena_format(arena, "%s of x0 along dimension %d%s", kinds[op->scan.kind], op->scan.axis, end);
-    nodes[0] = dag_load(arena, own, op->input_count, op->outputs[0]->dtype);
-    for (int i = op->scan.given; i < op->input_count; i++)
-        nodes[1 + i - op->scan.given] = dag_load(arena, own, i, op->inputs[i]->dtype);
+    for (int i = op->scan.given - 1; i < op->input_count; i++) {
+        const int at = 1 + i - op->scan.given;
+        const enum dtype dtype = dag_input_type(op->dag, at, op->outputs[0]->dtype);
+
+        nodes[at] = dag_load(arena, own, at > 0 ? i : op->input_count, dtype);
+    }
     own->result = dag_inline(arena, own, op->dag, nodes);
     for (const char *at = dag_text(cx, own); *at; at++) {
         if (strncmp(at, before, strlen(before)) == 0) {
@@ -691,9 +697,10 @@ static const struct kernel *reduce_kernel(struct making *making)
     const struct op *op = making->step->op;
     struct kernel *kernel = new_nest(cx, making->plan, NEST_REDUCE, reduce_nest(cx, op));
 
-    kernel->dag = op->head ? op->head : dag_identity(&cx->arena, op->inputs[0]->dtype);
+    kernel->dag = op->head ? op->head : dag_told(&cx->arena, dag_identity(&cx->arena, op->inputs[0]->dtype));
     kernel->tail = op->tail ? op->tail
-                            : reduce_tail(&cx->arena, op->reduce.kind, kernel->dag, op->outputs[0]->dtype);
+                            : dag_told(&cx->arena, reduce_tail(&cx->arena, op->reduce.kind, kernel->dag,
+                                                               op->outputs[0]->dtype));
     kernel->reduce = op->reduce.kind;
     kernel->before = making->entry ? "pack" : NULL;
     kernel->shape = shape_text(&cx->arena, op->outputs[0]->ndim, op->outputs[0]->dims);

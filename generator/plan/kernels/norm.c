@@ -29,7 +29,7 @@ static void holes_norm(struct draft *draft)
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
-    const char *eps = expr_number(cx, x->dtype, op->norm.eps, 0);
+    const char *eps = expr_number(cx, draft->kernel->computed, op->norm.eps, 0);
 
     add_weighted(draft);
     hole_extent(draft, "T_m", dims_product(cx, x, 0, x->ndim - op->norm.axes));
@@ -139,7 +139,7 @@ static void holes_softmax(struct draft *draft)
     if (softmax_is_last(op)) {
         hole_int(draft, "T_causal", draft->causal);
         hole_int(draft, "T_head", first);
-        hole_int(draft, "T_first", first && draft->kernel->lanes && x->dtype == DTYPE_FLOAT32);
+        hole_int(draft, "T_first", first && draft->kernel->lanes == DTYPE_FLOAT32);
         hole_int(draft, "T_scaled", head_is_scale(op->head, &scale));
         hole_number(draft, "T_scale", x->dtype, scale);
         hole_dim(draft, "T_ldx", row_stride(cx, x));
@@ -157,9 +157,10 @@ static void holes_softmax(struct draft *draft)
     }
     hole_int(draft, "T_log", op->softmax.log);
     hole_int(draft, "T_safe", op->softmax.safe);
-    hole_int(draft, "T_vector_math", x->dtype == DTYPE_FLOAT32);
+    hole_int(draft, "T_vector_math", draft->kernel->computed == DTYPE_FLOAT32);
     if (scale < 1 || scale > 1)
-        inner = arena_format(&cx->arena, "%s * %s", inner, expr_number(cx, x->dtype, scale, 0));
+        inner = arena_format(&cx->arena, "%s * %s", inner,
+                             expr_number(cx, draft->kernel->computed, scale, 0));
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = %ssoftmax(%s) along %s%s", shape_text(&cx->arena, x->ndim, x->dims),
         op->softmax.log ? "log " : "", inner, along, op->softmax.safe ? ", 0 where all is -inf" : "");

@@ -782,6 +782,38 @@ static void test_narrow(void **state)
     }
 }
 
+/* Rounding without storing: as a store and a load, in each lane. */
+static void test_narrow_rounding(void **state)
+{
+    static modc_f32 (*const vector[2])(modc_f32) = {modc_f32_as_bfloat16, modc_f32_as_float16};
+    static float (*const scalar[2])(float) = {modc_f32s_as_bfloat16, modc_f32s_as_float16};
+    static uint16_t (*const of_f32[2])(float) = {modc_f32_to_bfloat16, modc_f32_to_half};
+    static float (*const to_f32[2])(uint16_t) = {modc_bfloat16_to_f32, modc_half_to_f32};
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        for (int round = 0; round < 2000; round++) {
+            float from[MODC_LANES], rounded[MODC_LANES];
+
+            for (int i = 0; i < MODC_LANES; i++) {
+                const uint32_t word = random_word();
+
+                /* all of the halves' range half of the time, and much of it denormal */
+                from[i] = modc_f32_from_bits(
+                    round % 2 ? word : (word & 0x80ffffffu) + 0x32000000u + (word >> 6 & 0x1f000000u));
+            }
+            modc_f32_store(rounded, vector[t](modc_f32_load(from)));
+            for (int i = 0; i < MODC_LANES; i++) {
+                const float expected = to_f32[t](of_f32[t](from[i])), one = scalar[t](from[i]);
+
+                assert_true(isnan(expected) ? isnan(one) : memcmp(&one, &expected, sizeof one) == 0);
+                assert_true(isnan(expected) ? isnan(rounded[i])
+                                            : memcmp(&rounded[i], &expected, sizeof expected) == 0);
+            }
+        }
+    }
+}
+
 /* Stores of the 16-bit types: lane by lane as of_f32 rounds, and nothing behind the last one. */
 static void test_narrow_store(void **state)
 {
@@ -996,6 +1028,7 @@ int main(void)
         cmocka_unit_test(test_fmod),
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_narrow_rounding),
         cmocka_unit_test(test_narrow_store),
         cmocka_unit_test(test_int8),
         cmocka_unit_test(test_powers),

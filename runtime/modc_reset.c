@@ -561,7 +561,9 @@ static enum modc_status draw(struct generator *g, const struct modc_key *key, co
 /* Element i of a floating tensor. */
 static double element(const struct modc_tensor *x, size_t i)
 {
-    return x->dtype == MODC_FLOAT64 ? ((const double *)x->data)[i] : (double)((const float *)x->data)[i];
+    if (x->dtype == MODC_FLOAT32)
+        return (double)((const float *)x->data)[i];
+    return modc_number((const unsigned char *)x->data + i * modc_dtype_bytes(x->dtype), x->dtype);
 }
 
 static void set_element(const struct modc_tensor *x, size_t i, double value)

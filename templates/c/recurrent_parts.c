@@ -1,4 +1,5 @@
-/* What the kernels of recurrent layers share: functions of vectors of units, of which the last one may have fewer. */
+/* What the kernels of recurrent layers share: functions of vectors of units, of which the last one may have fewer.
+ * T_rounds: what is stored is narrower than what is computed, and some of them may have nobody who calls them. */
 
 #if T_sigmoid
 MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
@@ -33,12 +34,20 @@ MODC_INLINE T_vec T_NAME_tanh(T_vec a)
 
 #endif
 /* Of a vector, of which `rest` lanes are there. */
+#if T_rounds
+MODC_UNUSED MODC_INLINE T_vec T_NAME_load(const T_real *p, const int rest)
+#else
 MODC_INLINE T_vec T_NAME_load(const T_real *p, const int rest)
+#endif
 {
     return rest >= T_LANES ? T_V(load)(p) : T_V(load_part)(p, rest);
 }
 
+#if T_rounds
+MODC_UNUSED MODC_INLINE void T_NAME_store(T_real *p, T_vec a, const int rest)
+#else
 MODC_INLINE void T_NAME_store(T_real *p, T_vec a, const int rest)
+#endif
 {
     if (rest >= T_LANES)
         T_V(store)(p, a);

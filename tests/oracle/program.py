@@ -145,6 +145,11 @@ def lost(dtype):
     return 2.5 * torch.finfo(dtype).eps
 
 
+def least_of(dtype):
+    """The design's tolerance of what a model of the dtype puts out."""
+    return compare.TOLERANCE[{torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32"}.get(dtype, "F64")]
+
+
 def differs(expected, found, rtol, limit=None):
     """Whether a tensor is not what it should be, by the design's rule or a tolerance of its own, and what is lost in
     rounding. (compare.py says how.) `limit`: an absolute one instead."""
@@ -161,8 +166,7 @@ def differs(expected, found, rtol, limit=None):
         return False
     if limit is not None:
         return (expected[finite] - found[finite]).abs().max().item() > limit
-    least = compare.TOLERANCE["F32" if expected.dtype == torch.float32 else "F64"]
-    limit = max((least if rtol is None else rtol) * expected[finite].abs().max().item(), lost(expected.dtype))
+    limit = max((least_of(expected.dtype) if rtol is None else rtol) * expected[finite].abs().max().item(), lost(expected.dtype))
     return (expected[finite] - found[finite]).abs().max().item() > limit
 
 
@@ -202,7 +206,8 @@ def check_initial(folder, run, program, timeout):
     execute([str(program), f"--seed={SEED}", f"--state={state}", *words], "the program", timeout, cwd=folder)
     expected, found = safetensors_io.read(folder / run["initial"])[0], safetensors_io.read(state)[0]
     limits = {name: 2.3e-16 if expected[name].dtype == "F64" else 0.0 for name in expected}
-    limits |= {name: 1e-13 if expected[name].dtype == "F64" else 2e-6 for name in expected if COMPUTED.search(name)}
+    limits |= {name: {"F64": 1e-13, "F32": 2e-6}.get(expected[name].dtype, compare.TOLERANCE.get(expected[name].dtype))
+               for name in expected if COMPUTED.search(name)}
     names = [name for name in expected if expected[name] != found.get(name) and
              compare.compare_record(expected[name], found.get(name), limits[name])[1]]
     if not names:

@@ -86,6 +86,7 @@ static void holes_steps(struct draft *draft, const struct value *y)
     hole_int(draft, "T_projects", op->recurrent.has[RECURRENT_PROJECTION]);
     hole_int(draft, "T_lengths", op->recurrent.has[RECURRENT_LENGTHS]);
     hole_int(draft, "T_vector_math", draft->kernel->computed == DTYPE_FLOAT32);
+    hole_int(draft, "T_rounds", draft->result.stored != draft->result.computed);
     hole_dim(draft, "T_h", units);
     hole_dim(draft, "T_k", y->dims[2]);
     hole_dim(draft, "T_l", y->dims[0]);

@@ -10,6 +10,7 @@
 
 #include "plan/nest_form.h"
 #include "plan/plan_dag.h"
+#include "plan/plan_halves.h"
 
 static struct arena arena;
 static const struct size batch_size = {"batch", 32, 0, "batch", 0, NULL},
@@ -265,6 +266,42 @@ static void test_forms_of_blocks(void **state)
     }
 }
 
+/* A DAG of halves as kernels are told it: float32 alone, rounded where a value of the type was, but for what a store rounds. */
+static void test_told(void **state)
+{
+    static const double numbers[] = {0.1, -3.7, 1000.3, 1e-30, 65519};
+    struct dag *dag = dag_new(&arena, 2);
+    const enum dtype half = DTYPE_BFLOAT16;
+    int x, y, sum;
+    const struct dag *told;
+    struct text text = text_new(&arena);
+
+    (void)state;
+    x = dag_load(&arena, dag, 0, half);
+    y = dag_cast(&arena, dag, dag_load(&arena, dag, 1, DTYPE_FLOAT16), DTYPE_FLOAT32);
+    sum = dag_prim(&arena, dag, PRIM_ADD, half, dag_prim(&arena, dag, PRIM_MUL, half, x, x, 0),
+                   dag_cast(&arena, dag, y, half), 0);
+    dag->result = dag_prim(&arena, dag, PRIM_NEG, half, sum, 0, 0);
+    told = dag_told(&arena, dag);
+    dag_print(&text, told);
+    assert_string_equal(text.data, "-as_bfloat16(as_bfloat16(x0 * x0) + as_bfloat16(x1))");
+    for (int i = 0; i < told->count; i++)
+        assert_int_equal(told->nodes[i].dtype, DTYPE_FLOAT32);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (size_t j = 0; j < sizeof numbers / sizeof *numbers; j++) {
+            const union scalar inputs[] = {{.f = dtype_round(half, numbers[i])},
+                                           {.f = dtype_round(DTYPE_FLOAT16, numbers[j])}};
+
+            assert_true(dag_eval(dag, inputs, NULL).f == dag_eval(told, inputs, NULL).f);
+        }
+    dag->result = sum; /* what is stored is rounded by the store */
+    text = text_new(&arena);
+    dag_print(&text, dag_told(&arena, dag));
+    assert_string_equal(text.data, "as_bfloat16(x0 * x0) + as_bfloat16(x1)");
+    dag = dag_identity(&arena, DTYPE_FLOAT32); /* without halves it is what it was */
+    assert_ptr_equal(dag_told(&arena, dag), dag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forms_of_maps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forms_of_reductions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_forms_of_blocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

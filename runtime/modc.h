@@ -110,9 +110,12 @@ enum modc_dtype {
     MODC_BFLOAT16,
     MODC_FLOAT32,
     MODC_FLOAT64,
-    MODC_COMPLEX64
+    MODC_COMPLEX64, /* two float, two double: the real and the imaginary part, as C99's float complex and C++'s std::complex<float> */
+    MODC_COMPLEX128
 };
 size_t modc_dtype_bytes(enum modc_dtype dtype);
+/* The type of the parts of a complex one, which are twice as many; else the type itself. */
+enum modc_dtype modc_dtype_part(enum modc_dtype dtype);
 
 /* Elements of float16 and bfloat16, as their bits. */
 #ifndef MODC_HALVES

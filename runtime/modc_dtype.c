@@ -10,17 +10,22 @@ size_t modc_dtype_bytes(enum modc_dtype dtype)
     static const unsigned char bytes[] = {
         [MODC_BOOL] = 1,    [MODC_UINT8] = 1,   [MODC_INT8] = 1,      [MODC_INT16] = 2,
         [MODC_INT32] = 4,   [MODC_INT64] = 8,   [MODC_FLOAT16] = 2,   [MODC_BFLOAT16] = 2,
-        [MODC_FLOAT32] = 4, [MODC_FLOAT64] = 8, [MODC_COMPLEX64] = 8,
+        [MODC_FLOAT32] = 4, [MODC_FLOAT64] = 8, [MODC_COMPLEX64] = 8, [MODC_COMPLEX128] = 16,
     };
 
     return (unsigned)dtype < sizeof bytes ? bytes[dtype] : 0;
 }
 
+enum modc_dtype modc_dtype_part(enum modc_dtype dtype)
+{
+    return dtype == MODC_COMPLEX64 ? MODC_FLOAT32 : dtype == MODC_COMPLEX128 ? MODC_FLOAT64 : dtype;
+}
+
 size_t modc_dtype_align(enum modc_dtype dtype)
 {
-    const size_t bytes = modc_dtype_bytes(dtype);
+    const size_t bytes = modc_dtype_bytes(modc_dtype_part(dtype));
 
-    return dtype == MODC_COMPLEX64 ? sizeof(float) : bytes == 8 ? MODC_ALIGN_WIDE : bytes;
+    return bytes == 8 ? MODC_ALIGN_WIDE : bytes;
 }
 
 size_t modc_tensor_bytes(const struct modc_tensor *tensor)
@@ -135,6 +140,7 @@ double modc_number(const void *from, enum modc_dtype dtype)
         memcpy(&single, from, sizeof single);
         return (double)single;
     case MODC_FLOAT64:
+    case MODC_COMPLEX128:
         break;
     }
     memcpy(&real, from, sizeof real);
@@ -146,14 +152,14 @@ void modc_store(void *to, enum modc_dtype dtype, double value)
     static const double largest = 9223372036854774784.0; /* below 2^63 */
     bool is_integer = dtype == MODC_UINT8 || (dtype >= MODC_INT8 && dtype <= MODC_INT64);
     int64_t integer = is_integer && value >= -largest && value <= largest ? (int64_t)value : 0;
-    float complex64[2] = {0.0f, 0.0f};
+    const double pair[2] = {value, 0.0};
+    const float single_pair[2] = {(float)value, 0.0f};
     uint16_t half;
 
-    if (dtype == MODC_FLOAT64) {
-        memcpy(to, &value, sizeof value);
+    if (dtype == MODC_FLOAT64 || dtype == MODC_COMPLEX128) {
+        memcpy(to, pair, modc_dtype_bytes(dtype));
     } else if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
-        complex64[0] = (float)value;
-        memcpy(to, complex64, modc_dtype_bytes(dtype));
+        memcpy(to, single_pair, modc_dtype_bytes(dtype));
     } else if (dtype == MODC_FLOAT16 || dtype == MODC_BFLOAT16) {
         half = (uint16_t)(dtype == MODC_FLOAT16 ? half_of_float((float)value)
                                                 : bfloat_of_float((float)value));
@@ -170,9 +176,14 @@ static bool is_float(enum modc_dtype dtype)
     return dtype == MODC_FLOAT16 || dtype == MODC_BFLOAT16 || dtype == MODC_FLOAT32 || dtype == MODC_FLOAT64;
 }
 
+static bool is_complex(enum modc_dtype dtype)
+{
+    return dtype == MODC_COMPLEX64 || dtype == MODC_COMPLEX128;
+}
+
 bool modc_converts(enum modc_dtype to, enum modc_dtype from)
 {
-    return to == from || (is_float(to) && is_float(from));
+    return to == from || (is_float(to) && is_float(from)) || (is_complex(to) && is_complex(from));
 }
 
 enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
@@ -189,6 +200,8 @@ enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *
             memcpy(to, from, count * in_bytes);
         return MODC_OK;
     }
+    if (is_complex(out_dtype))
+        return modc_convert(out, modc_dtype_part(out_dtype), in, modc_dtype_part(in_dtype), 2 * count);
     for (size_t i = 0; i < count; i++)
         modc_store(to + i * out_bytes, out_dtype, modc_number(from + i * in_bytes, in_dtype));
     return MODC_OK;

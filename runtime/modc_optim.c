@@ -44,6 +44,7 @@ static uint64_t exponents(enum modc_dtype dtype)
 {
     switch (dtype) {
     case MODC_FLOAT64:
+    case MODC_COMPLEX128:
         return 0x7ff0000000000000u;
     case MODC_FLOAT16:
         return 0x7c007c007c007c00u;
@@ -131,6 +132,11 @@ void *modc_optimizer_state_at(const struct modc_optimizer *optimizer, int index,
     return optimizer->block + param->states[state];
 }
 
+static bool is_complex(enum modc_dtype dtype)
+{
+    return modc_dtype_part(dtype) != dtype;
+}
+
 /* Complex states begin with the number in both parts, as in PyTorch. */
 enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
 {
@@ -140,17 +146,18 @@ enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, in
 
     for (int i = 0; i < group->state_count; i++) {
         const struct modc_device *device = device_of(optimizer->training);
-        const bool complex = key->dtype == MODC_COMPLEX64;
+        const bool complex = is_complex(key->dtype);
         void *state = modc_optimizer_state_at(optimizer, index, i);
         const double initial = group->states[i].initial;
 
         if (group->states[i].scalar)
-            fill(state, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1, initial);
+            fill(state, modc_dtype_part(key->dtype) == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1,
+                 initial);
         else if (device != NULL)
-            MODC_TRY(device->fill(optimizer->training->net, state, complex ? MODC_FLOAT32 : key->dtype,
+            MODC_TRY(device->fill(optimizer->training->net, state, modc_dtype_part(key->dtype),
                                   count_of(key) * (complex ? 2 : 1), initial));
         else if (complex)
-            fill(state, MODC_FLOAT32, 2 * count_of(key), initial);
+            fill(state, modc_dtype_part(key->dtype), 2 * count_of(key), initial);
         else
             fill(state, key->dtype, count_of(key), initial);
     }
@@ -519,15 +526,18 @@ enum { STREAMS = 8 }; /* sums that an adder can work on at the same time */
 /* The magnitude of an element. */
 static double magnitude(const void *data, enum modc_dtype dtype, size_t i)
 {
-    const float *complex_data = data;
+    const float *single = data;
+    const double *wide = data;
 
     switch (dtype) {
     case MODC_FLOAT32:
-        return fabs((double)complex_data[i]);
+        return fabs((double)single[i]);
     case MODC_FLOAT64:
-        return fabs(((const double *)data)[i]);
+        return fabs(wide[i]);
     case MODC_COMPLEX64:
-        return hypot((double)complex_data[2 * i], (double)complex_data[2 * i + 1]);
+        return hypot((double)single[2 * i], (double)single[2 * i + 1]);
+    case MODC_COMPLEX128:
+        return hypot(wide[2 * i], wide[2 * i + 1]);
     default:
         return fabs(modc_number((const char *)data + i * modc_dtype_bytes(dtype), dtype));
     }
@@ -547,10 +557,13 @@ static double squares(const void *data, enum modc_dtype dtype, size_t count)
     double streams[STREAMS] = {0};
     size_t i = 0;
 
-    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+    if (is_complex(dtype)) {
+        dtype = modc_dtype_part(dtype);
+        count *= 2;
+    }
+    if (dtype == MODC_FLOAT32) {
         const float *x = data;
 
-        count *= dtype == MODC_COMPLEX64 ? 2 : 1;
         for (; i + STREAMS <= count; i += STREAMS)
             for (int k = 0; k < STREAMS; k++)
                 streams[k] += (double)x[i + (size_t)k] * (double)x[i + (size_t)k];
@@ -604,10 +617,14 @@ static double norm_of(const void *data, enum modc_dtype dtype, size_t count, dou
 
 static void scale(void *data, enum modc_dtype dtype, size_t count, double by)
 {
-    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+    if (is_complex(dtype)) {
+        dtype = modc_dtype_part(dtype);
+        count *= 2;
+    }
+    if (dtype == MODC_FLOAT32) {
         float *x = data;
 
-        for (size_t i = 0; i < count * (dtype == MODC_COMPLEX64 ? 2 : 1); i++)
+        for (size_t i = 0; i < count; i++)
             x[i] *= (float)by;
         return;
     }
@@ -662,7 +679,7 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
 enum modc_status modc_clip_grad_value(struct modc_training *training, double value)
 {
     for (int i = 0; i < training->model->gradient_count; i++)
-        if (key_of(training, i)->dtype == MODC_COMPLEX64)
+        if (is_complex(key_of(training, i)->dtype))
             return MODC_UNSUPPORTED;
     for (int i = 0; i < training->model->gradient_count; i++) {
         enum modc_dtype dtype = key_of(training, i)->dtype;
@@ -706,13 +723,18 @@ enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *t
 
 static void average(void *averages, const void *params, enum modc_dtype dtype, size_t count, double decay)
 {
-    size_t size = modc_dtype_bytes(dtype);
+    size_t size;
 
-    if (dtype == MODC_FLOAT32 || dtype == MODC_COMPLEX64) {
+    if (is_complex(dtype)) {
+        dtype = modc_dtype_part(dtype);
+        count *= 2;
+    }
+    size = modc_dtype_bytes(dtype);
+    if (dtype == MODC_FLOAT32) {
         float *to = averages;
         const float *from = params;
 
-        for (size_t i = 0; i < count * (dtype == MODC_COMPLEX64 ? 2 : 1); i++)
+        for (size_t i = 0; i < count; i++)
             to[i] = (float)decay * to[i] + (float)(1 - decay) * from[i];
         return;
     }

@@ -88,7 +88,8 @@ static struct modc_tensor tensor_of(const struct modc_optimizer *optimizer, cons
                       ? optimizer->block + param->average
                       : modc_optimizer_state_at(optimizer, saved->index, saved->item);
     if (saved->kind == MODC_SAVED_STATE && state_of(optimizer, saved)->scalar)
-        tensor = vector_of(tensor.data, key->dtype == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 0);
+        tensor = vector_of(tensor.data,
+                           modc_dtype_part(key->dtype) == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 0);
     return tensor;
 }
 

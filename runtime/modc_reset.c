@@ -515,12 +515,13 @@ static enum modc_status draw(struct generator *g, const struct modc_key *key, co
                              void *out)
 {
     struct target target = {.out = out, .dtype = key->dtype, .count = 1};
+    const bool is_complex = modc_dtype_part(key->dtype) != key->dtype;
     double std = draw->b;
 
     for (int i = 0; i < key->ndim; i++)
         target.count *= (size_t)key->dims[i];
-    if (key->dtype == MODC_COMPLEX64) { /* as twice the real numbers, of half the variance */
-        target.dtype = MODC_FLOAT32;
+    if (is_complex) { /* as twice the real numbers, of half the variance */
+        target.dtype = modc_dtype_part(key->dtype);
         target.count *= 2;
         std = draw->b / 1.4142135623730951;
     }
@@ -549,7 +550,7 @@ static enum modc_status draw(struct generator *g, const struct modc_key *key, co
         return MODC_ARGUMENT;
     }
     for (size_t i = from; i < from + count; i++) {
-        bool imaginary = key->dtype == MODC_COMPLEX64 && i % 2 == 1;
+        bool imaginary = is_complex && i % 2 == 1;
 
         modc_store(target.out + i * bytes, target.dtype, imaginary ? 0.0 : draw->a);
     }

@@ -48,6 +48,8 @@ enum { FILE_DTYPES = sizeof file_dtypes / sizeof file_dtypes[0] };
 
 const char *modc_file_dtype(enum modc_dtype dtype, int *rank)
 {
+    if (dtype == MODC_COMPLEX128) /* pairs of its parts */
+        dtype = MODC_FLOAT64;
     *rank = 0;
     while (*rank < FILE_DTYPES - 1 && file_dtypes[*rank].dtype != (int)dtype)
         ++*rank;
@@ -386,6 +388,7 @@ static bool skip_value(struct scan *s)
 
 struct entry {
     struct slice name;
+    struct slice marked; /* of the metadata: see note [complex128]; without text: not there */
     const struct file_dtype *dtype;
     int ndim;
     uint64_t dims[MODC_MAX_DIMS];
@@ -469,7 +472,10 @@ static bool scan_info(struct scan *s, struct entry *entry)
 }
 
 /* null, or an object of strings. */
-static bool scan_metadata(struct scan *s)
+/* note [complex128]
+ * Files have no type for it: such a tensor is one of float64 with a last dimension of 2 more, and the metadata list the names of all
+ * of them under MODC_COMPLEX128_KEY, a line each. Those who read items see complex128. */
+static bool scan_metadata(struct scan *s, struct slice *marked)
 {
     if (peek(s) == 'n')
         return scan_word(s, "null");
@@ -482,6 +488,8 @@ static bool scan_metadata(struct scan *s)
 
         if (!scan_string(s, &key) || !take(s, ':') || !scan_string(s, &value))
             return false;
+        if (slice_is(key, MODC_COMPLEX128_KEY))
+            *marked = value;
     } while (take(s, ','));
     return take(s, '}');
 }
@@ -506,7 +514,7 @@ static enum step scan_member(struct scan *s, struct entry *entry)
     if (!scan_string(s, &entry->name) || !take(s, ':'))
         return STEP_FAULT;
     if (slice_is(entry->name, "__metadata__"))
-        return scan_metadata(s) ? STEP_METADATA : STEP_FAULT;
+        return scan_metadata(s, &entry->marked) ? STEP_METADATA : STEP_FAULT;
     return scan_info(s, entry) ? STEP_ENTRY : STEP_FAULT;
 }
 
@@ -634,6 +642,8 @@ static enum modc_format check_json(struct modc_reader *reader, size_t *at)
     enum step step;
     struct entry entry;
 
+    entry.marked.text = NULL;
+
     if (!valid_utf8(s.text, s.length, at))
         return MODC_FORMAT_UTF8;
     reader->count = 0;
@@ -645,6 +655,8 @@ static enum modc_format check_json(struct modc_reader *reader, size_t *at)
         else
             metadata = true;
     }
+    reader->marked = entry.marked.text;
+    reader->marked_length = entry.marked.text != NULL ? entry.marked.length : 0;
     *at = s.at;
     return step == STEP_END && peek(&s) < 0 ? MODC_FORMAT_OK : MODC_FORMAT_JSON;
 }
@@ -986,6 +998,30 @@ enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes,
     return modc_reader_open_indexed(reader, bytes, length, NULL, 0, report);
 }
 
+static bool is_marked(const struct modc_reader *reader, struct slice name)
+{
+    struct slice all = {reader->marked, reader->marked_length, false};
+    struct decoder marked = decode(all);
+    int a, b;
+
+    if (reader->marked == NULL)
+        return false;
+    for (;;) {
+        struct decoder own = decode(name);
+
+        do {
+            a = next_byte(&marked);
+            b = next_byte(&own);
+        } while (a == b && a >= 0);
+        if (b < 0 && (a < 0 || a == '\n'))
+            return true;
+        while (a >= 0 && a != '\n')
+            a = next_byte(&marked);
+        if (a < 0)
+            return false;
+    }
+}
+
 static void fill_item(const struct modc_reader *reader, const struct entry *entry, struct modc_item *item)
 {
     item->name = (const char *)entry->name.text;
@@ -997,6 +1033,12 @@ static void fill_item(const struct modc_reader *reader, const struct entry *entr
         item->dims[i] = i < entry->ndim ? entry->dims[i] : 0;
     item->data = reader->bytes + reader->data + (size_t)entry->begin;
     item->bytes = (size_t)(entry->end - entry->begin);
+    if (item->dtype == MODC_FLOAT64 && item->ndim > 0 && item->ndim <= MODC_MAX_DIMS &&
+        item->dims[item->ndim - 1] == 2 && is_marked(reader, entry->name)) {
+        item->dtype = MODC_COMPLEX128;
+        item->dtype_name = "C128";
+        item->dims[--item->ndim] = 0;
+    }
 }
 
 bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item)

@@ -18,7 +18,13 @@ struct modc_reader {
     const struct modc_place
         *index; /* NULL, or all that stands there, by name: in the memory of modc_reader_open_indexed */
     size_t indexed;
+    const unsigned char
+        *marked; /* names of tensors that are complex128, as the metadata have them; or NULL */
+    size_t marked_length;
 };
+
+/* Of the metadata of a file: the names of its complex128 tensors, a line each, which are float64 with a last dimension of 2 there. */
+#define MODC_COMPLEX128_KEY "modc.complex128"
 
 /* Where something stands, and what it is sorted by. */
 struct modc_place {
@@ -29,7 +35,7 @@ struct modc_place {
 struct modc_item {
     const char *name; /* as it stands in the JSON, between the quotes */
     size_t name_length;
-    const char *dtype_name; /* "F32" */
+    const char *dtype_name; /* "F32"; of what is marked as complex128, "C128" */
     int dtype;              /* enum modc_dtype, or -1: one that modc does not have */
     int ndim;               /* may be over MODC_MAX_DIMS; dims has the first ones */
     uint64_t dims[MODC_MAX_DIMS];
@@ -54,7 +60,7 @@ size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
 bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
 bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims);
 
-/* How a file calls a type, and where in its order tensors of it stand: the highest rank first. */
+/* How a file calls a type (complex128: that of its parts), and where in its order tensors of it stand: the highest rank first. */
 const char *modc_file_dtype(enum modc_dtype dtype, int *rank);
 
 struct modc_named_tensor {

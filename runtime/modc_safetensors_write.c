@@ -39,11 +39,11 @@ static void put_number(struct sink *sink, uint64_t number)
     put(sink, digits + i);
 }
 
-static void put_string(struct sink *sink, const char *text)
+/* What stands between the quotes. */
+static void put_escaped(struct sink *sink, const char *text)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt", hex[] = "0123456789abcdef";
 
-    put(sink, "\"");
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
         char piece[7] = {*text, '\0', '\0', '\0', '\0', '\0', '\0'};
@@ -63,6 +63,12 @@ static void put_string(struct sink *sink, const char *text)
         }
         put(sink, piece);
     }
+}
+
+static void put_string(struct sink *sink, const char *text)
+{
+    put(sink, "\"");
+    put_escaped(sink, text);
     put(sink, "\"");
 }
 
@@ -80,6 +86,8 @@ static void put_entry(struct sink *sink, const struct modc_named_tensor *named, 
             put(sink, ",");
         put_number(sink, (uint64_t)tensor->dims[i]);
     }
+    if (tensor->dtype == MODC_COMPLEX128)
+        put(sink, tensor->ndim > 0 ? ",2" : "2");
     put(sink, "],\"data_offsets\":[");
     put_number(sink, begin);
     put(sink, ",");
@@ -172,6 +180,26 @@ static int order_next(struct order *order)
     return order->last;
 }
 
+/* The names of complex128 tensors: note [complex128] in modc_safetensors.c. Whether there are any. */
+static bool put_marks(struct sink *sink, const struct modc_writer *writer)
+{
+    struct order order;
+    bool any = false;
+
+    order_start(&order, writer);
+    for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
+        struct modc_named_tensor named = tensor_of(writer, index);
+
+        if (named.tensor.dtype != MODC_COMPLEX128)
+            continue;
+        put(sink, any ? "\\n" : "\"__metadata__\":{\"" MODC_COMPLEX128_KEY "\":\"");
+        put_escaped(sink, named.name);
+        any = true;
+    }
+    put(sink, any ? "\"}" : "");
+    return any;
+}
+
 /* The padded header with its length in front, and how many bytes of data follow. False: a name stands there
  * twice. */
 static bool put_header(struct sink *sink, const struct modc_writer *writer, uint64_t *data)
@@ -179,16 +207,19 @@ static bool put_header(struct sink *sink, const struct modc_writer *writer, uint
     struct order order;
     struct modc_named_tensor before = {NULL, {NULL, MODC_BOOL, 0, {0}}};
 
+    bool marked;
+
     *data = 0;
     sink->at = 8;
     put(sink, "{");
+    marked = put_marks(sink, writer);
     order_start(&order, writer);
     for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
         struct modc_named_tensor named = tensor_of(writer, index);
 
         if (before.name != NULL && !tensor_less(&before, &named))
             return false;
-        if (before.name != NULL)
+        if (before.name != NULL || marked)
             put(sink, ",");
         put_entry(sink, &named, *data);
         *data += modc_tensor_bytes(&named.tensor);

@@ -92,7 +92,7 @@ static void set_pointer(struct modc_params *params, int key, const void *pointer
 void modc_fill_constant(const struct modc_key *key, void *out)
 {
     size_t bytes = modc_dtype_bytes(key->dtype), count = key_count(key);
-    unsigned char element[8] = {0}, *to = out;
+    unsigned char element[16] = {0}, *to = out;
 
     if (count == 0)
         return;
@@ -613,7 +613,7 @@ static void check_item(struct load *load, int index, const struct modc_item *ite
 static bool equal_as(const struct modc_key *key, const struct modc_item *a, const struct modc_item *b)
 {
     enum { CHUNK = 32 };
-    unsigned char x[CHUNK * 8], y[CHUNK * 8];
+    unsigned char x[CHUNK * 16], y[CHUNK * 16];
     size_t count = key_count(key), bytes = modc_dtype_bytes(key->dtype);
     size_t a_bytes = modc_dtype_bytes((enum modc_dtype)a->dtype);
     size_t b_bytes = modc_dtype_bytes((enum modc_dtype)b->dtype);
@@ -987,8 +987,8 @@ static void print_dtype(const struct printer *printer, const char *file_name)
         {"BOOL", "torch.bool"},   {"U8", "torch.uint8"},      {"I8", "torch.int8"},
         {"I16", "torch.int16"},   {"I32", "torch.int32"},     {"I64", "torch.int64"},
         {"F16", "torch.float16"}, {"BF16", "torch.bfloat16"}, {"F32", "torch.float32"},
-        {"F64", "torch.float64"}, {"C64", "torch.complex64"}, {"U16", "torch.uint16"},
-        {"U32", "torch.uint32"},  {"U64", "torch.uint64"},
+        {"F64", "torch.float64"}, {"C64", "torch.complex64"}, {"C128", "torch.complex128"},
+        {"U16", "torch.uint16"},  {"U32", "torch.uint32"},    {"U64", "torch.uint64"},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -1029,7 +1029,7 @@ static void print_fault(const struct printer *printer, const struct modc_report 
         print(printer, ": copying a param with dtype ");
         print_dtype(printer, fault->found_dtype);
         print(printer, " from checkpoint, the dtype in current model is ");
-        print_dtype(printer, modc_file_dtype(key->dtype, &rank));
+        print_dtype(printer, key->dtype == MODC_COMPLEX128 ? "C128" : modc_file_dtype(key->dtype, &rank));
         print(printer, ".");
         break;
     case MODC_FAULT_TIE:

@@ -99,7 +99,7 @@ static const char *dtype_text(enum modc_dtype dtype)
         [MODC_BOOL] = "bool",       [MODC_UINT8] = "uint8",         [MODC_INT8] = "int8",
         [MODC_INT16] = "int16",     [MODC_INT32] = "int32",         [MODC_INT64] = "int64",
         [MODC_FLOAT16] = "float16", [MODC_BFLOAT16] = "bfloat16",   [MODC_FLOAT32] = "float32",
-        [MODC_FLOAT64] = "float64", [MODC_COMPLEX64] = "complex64",
+        [MODC_FLOAT64] = "float64", [MODC_COMPLEX64] = "complex64", [MODC_COMPLEX128] = "complex128",
     };
 
     return names[dtype];

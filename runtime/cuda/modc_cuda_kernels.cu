@@ -282,16 +282,15 @@ static __device__ double number_of(double x, double type)
 
 /* number = that of all elements: one block, of which each thread has its own; then the threads in their order. */
 static __global__ void __launch_bounds__(THREADS)
-    number(const struct modc_device_fault *fault, double *number, const void *data, int dtype, int64_t count,
-           double type)
+    number(const struct modc_device_fault *fault, double *number, const void *data, int dtype, bool complex,
+           int64_t count, double type)
 {
     __shared__ double parts[THREADS];
     double part = type == -(double)INFINITY ? (double)INFINITY : modc_faulty(fault) ? 1 : 0;
 
     for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        const double x = dtype == MODC_COMPLEX64 ? hypot(real_at(data, MODC_FLOAT32, 2 * i),
-                                                         real_at(data, MODC_FLOAT32, 2 * i + 1))
-                                                 : fabs(real_at(data, dtype, i));
+        const double x = complex ? hypot(real_at(data, dtype, 2 * i), real_at(data, dtype, 2 * i + 1))
+                                 : fabs(real_at(data, dtype, i));
 
         part = join_numbers(part, number_of(x, type), type);
     }
@@ -310,13 +309,14 @@ extern "C" int modc_cuda_number(void *stream, const struct modc_device_head *hea
                                 const void *data, enum modc_dtype dtype, size_t count, double type)
 {
     return (int)MODC_LAUNCH(number, 1, THREADS, 0, stream, head != NULL ? &head->fault : NULL, to, data,
-                            (int)dtype, (int64_t)count, type);
+                            (int)modc_dtype_part(dtype), modc_dtype_part(dtype) != dtype, (int64_t)count,
+                            type);
 }
 
 /* Complex numbers are pairs of reals. */
 static int64_t reals(enum modc_dtype dtype, size_t count)
 {
-    return (int64_t)count * (dtype == MODC_COMPLEX64 ? 2 : 1);
+    return (int64_t)count * (modc_dtype_part(dtype) != dtype ? 2 : 1);
 }
 
 static __global__ void __launch_bounds__(THREADS) scale(void *data, int dtype, int64_t count, double by)
@@ -331,8 +331,7 @@ static __global__ void __launch_bounds__(THREADS) scale(void *data, int dtype, i
 extern "C" int modc_cuda_scale(void *stream, void *data, enum modc_dtype dtype, size_t count, double by)
 {
     return (int)MODC_LAUNCH_OVER(scale, reals(dtype, count), THREADS, stream, data,
-                                 dtype == MODC_COMPLEX64 ? (int)MODC_FLOAT32 : (int)dtype,
-                                 reals(dtype, count), by);
+                                 (int)modc_dtype_part(dtype), reals(dtype, count), by);
 }
 
 /* NaN stays. */
@@ -370,8 +369,7 @@ extern "C" int modc_cuda_average(void *stream, void *to, const void *data, enum 
                                  size_t count, double decay)
 {
     return (int)MODC_LAUNCH_OVER(average, reals(dtype, count), THREADS, stream, to, data,
-                                 dtype == MODC_COMPLEX64 ? (int)MODC_FLOAT32 : (int)dtype,
-                                 reals(dtype, count), decay);
+                                 (int)modc_dtype_part(dtype), reals(dtype, count), decay);
 }
 
 static __global__ void __launch_bounds__(THREADS) swap(unsigned char *a, unsigned char *b, int64_t bytes)

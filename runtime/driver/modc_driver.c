@@ -57,8 +57,9 @@ void modc_driver_print_report(const char *path, const struct modc_report *report
 
 const char *modc_driver_dtype_name(enum modc_dtype dtype)
 {
-    static const char *const names[] = {"bool",    "uint8",    "int8",    "int16",   "int32",    "int64",
-                                        "float16", "bfloat16", "float32", "float64", "complex64"};
+    static const char *const names[] = {"bool",    "uint8",   "int8",      "int16",
+                                        "int32",   "int64",   "float16",   "bfloat16",
+                                        "float32", "float64", "complex64", "complex128"};
 
     return names[dtype];
 }

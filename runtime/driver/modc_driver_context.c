@@ -85,8 +85,9 @@ static enum modc_status run_scale(struct modc_hook_call *call)
     if (scale->identity || count == 0)
         return MODC_OK;
 
-    size_t bytes = modc_tensor_bytes(tensor), each = modc_dtype_bytes(tensor->dtype);
-    bool real = modc_converts(MODC_FLOAT32, tensor->dtype) && tensor->dtype != MODC_FLOAT64;
+    const enum modc_dtype part = modc_dtype_part(tensor->dtype);
+    size_t bytes = modc_tensor_bytes(tensor), each = modc_dtype_bytes(part);
+    bool real = modc_converts(MODC_FLOAT32, part) && part != MODC_FLOAT64;
     double factor = real ? (double)(float)scale->factor : scale->factor;
     const struct modc_device *device = call->model->device;
     struct buffer *buffer;
@@ -100,11 +101,8 @@ static enum modc_status run_scale(struct modc_hook_call *call)
         from = to;
     }
 
-    for (size_t at = 0; at < bytes; at += each) {
-        modc_store(to + at, tensor->dtype, modc_number(from + at, tensor->dtype) * factor);
-        if (tensor->dtype == MODC_COMPLEX64)
-            modc_store(to + at + 4, MODC_FLOAT32, modc_number(from + at + 4, MODC_FLOAT32) * factor);
-    }
+    for (size_t at = 0; at < bytes; at += each)
+        modc_store(to + at, part, modc_number(from + at, part) * factor);
     tensor->data = to;
     if (device != NULL) {
         MODC_TRY(device->copy(call->context, buffer->on_device, to, bytes));

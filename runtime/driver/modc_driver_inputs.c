@@ -323,20 +323,23 @@ static int read_inputs(struct run *run, const struct modc_reader *reader)
     return status;
 }
 
-static bool is_real(const struct modc_io *io)
+/* Real or complex. */
+static bool is_floating(const struct modc_io *io)
 {
-    return modc_converts(MODC_FLOAT32, io->dtype);
+    return modc_converts(MODC_FLOAT32, modc_dtype_part(io->dtype));
 }
 
 /* Numbers in [-1, 1). */
 static void fill_random(const struct modc_tensor *tensor, uint64_t *state)
 {
-    for (size_t k = 0; k < modc_driver_count(tensor); k++) {
+    const enum modc_dtype part = modc_dtype_part(tensor->dtype);
+    const size_t each = modc_dtype_bytes(part);
+
+    for (size_t at = 0; at < modc_tensor_bytes(tensor); at += each) {
         *state ^= *state << 13;
         *state ^= *state >> 7;
         *state ^= *state << 17;
-        modc_store((char *)tensor->data + k * modc_dtype_bytes(tensor->dtype), tensor->dtype,
-                   (double)(*state >> 11) / 4503599627370496.0 - 1.0);
+        modc_store((char *)tensor->data + at, part, (double)(*state >> 11) / 4503599627370496.0 - 1.0);
     }
 }
 
@@ -352,13 +355,13 @@ static void make_inputs(struct run *run)
         struct modc_tensor *tensor = &run->inputs[i].tensor;
 
         make_tensor(run, &entry->inputs[i], -1 - i, &run->inputs[i]);
-        if (is_real(&entry->inputs[i]))
+        if (is_floating(&entry->inputs[i]))
             fill_random(tensor, &state);
         else
             memset(tensor->data, 0, modc_tensor_bytes(tensor));
     }
     for (int i = 0; i < entry->output_count && run->options.backward; i++) {
-        if (!is_real(&entry->outputs[i]))
+        if (!is_floating(&entry->outputs[i]))
             continue;
         make_gradient(run, &entry->outputs[i], i, &run->output_gradients[i]);
         fill_random(&run->output_gradients[i].tensor, &state);
@@ -376,7 +379,7 @@ static int read_gradients(struct run *run, const struct modc_reader *reader)
         struct modc_item item;
         char found[NAME];
 
-        if (!is_real(&entry->outputs[i]))
+        if (!is_floating(&entry->outputs[i]))
             continue;
         make_gradient(run, &entry->outputs[i], i, named);
         memset(named->tensor.data, 0, modc_tensor_bytes(&named->tensor));
@@ -415,7 +418,7 @@ int modc_driver_prepare_inputs(struct run *run)
     for (int i = 0; i < run->entry->output_count && status == EXIT_OK; i++)
         make_tensor(run, &run->entry->outputs[i], i, &run->outputs[i]);
     for (int i = 0; i < run->entry->input_count && status == EXIT_OK && run->options.backward; i++)
-        if (is_real(&run->entry->inputs[i]) && !run->entry->inputs[i].constant)
+        if (is_floating(&run->entry->inputs[i]) && !run->entry->inputs[i].constant)
             make_gradient(run, &run->entry->inputs[i], -1 - i, &run->input_gradients[i]);
     return status;
 }

@@ -76,7 +76,7 @@ int modc_driver_write_state(const struct run *run)
 
 static double default_rtol(enum modc_dtype dtype)
 {
-    switch (dtype) {
+    switch (modc_dtype_part(dtype)) {
     case MODC_FLOAT64:
         return 1e-12;
     case MODC_FLOAT16:
@@ -84,7 +84,6 @@ static double default_rtol(enum modc_dtype dtype)
     case MODC_BFLOAT16:
         return 1.0 / 64;
     case MODC_FLOAT32:
-    case MODC_COMPLEX64:
         return 1e-5;
     default:
         return 0.0;
@@ -110,17 +109,16 @@ struct difference {
 /* Element k of a tensor as a number; complex ones have two. int64 goes through double only to be printed. */
 static double part_of(const char *data, enum modc_dtype dtype, size_t k)
 {
-    if (dtype == MODC_COMPLEX64)
-        return modc_number(data + k * 4, MODC_FLOAT32);
+    dtype = modc_dtype_part(dtype);
     return modc_number(data + k * modc_dtype_bytes(dtype), dtype);
 }
 
 static struct difference compare(const struct modc_tensor *got, const char *want, enum modc_dtype want_dtype)
 {
     struct difference d = {0.0, 0.0, 0, 0.0, 0.0};
-    size_t parts = got->dtype == MODC_COMPLEX64 ? 2 : 1, count = modc_driver_count(got) * parts;
+    size_t parts = modc_dtype_part(got->dtype) != got->dtype ? 2 : 1, count = modc_driver_count(got) * parts;
     size_t each = modc_dtype_bytes(got->dtype);
-    bool exact = !modc_converts(MODC_FLOAT32, got->dtype) && got->dtype != MODC_COMPLEX64;
+    bool exact = !modc_converts(MODC_FLOAT32, modc_dtype_part(got->dtype));
 
     for (size_t k = 0; k < count; k++) {
         double x = part_of(got->data, got->dtype, k), y = part_of(want, want_dtype, k),
@@ -176,9 +174,10 @@ static int expect_output(const struct run *run, const struct modc_named_tensor *
                                 modc_driver_dtype_name(tensor->dtype), item->dtype_name);
 
     struct difference d = compare(tensor, item->data, (enum modc_dtype)item->dtype);
-    double rtol = run->options.rtol >= 0.0 ? run->options.rtol
-                                           : fmax(default_rtol(tensor->dtype),
-                                                  tensor->dtype == MODC_FLOAT32 ? run->model->rtol : 0.0);
+    double rtol = run->options.rtol >= 0.0
+                      ? run->options.rtol
+                      : fmax(default_rtol(tensor->dtype),
+                             modc_dtype_part(tensor->dtype) == MODC_FLOAT32 ? run->model->rtol : 0.0);
     double atol = run->options.atol >= 0.0 ? run->options.atol : 0.0;
 
     if (strncmp(named->name, "grad.", 5) ==
@@ -210,7 +209,8 @@ static double largest_of(const struct run *run, const struct modc_reader *reader
     for (int i = run->entry->output_count; i < run->result_count; i++) {
         if (!modc_reader_find(reader, run->results[i].name, &item) || item.dtype < 0)
             continue;
-        for (size_t k = 0; k < item.bytes / modc_dtype_bytes((enum modc_dtype)item.dtype); k++) {
+        for (size_t k = 0; k < item.bytes / modc_dtype_bytes(modc_dtype_part((enum modc_dtype)item.dtype));
+             k++) {
             double value = fabs(part_of(item.data, (enum modc_dtype)item.dtype, k));
 
             largest = isfinite(value) && value > largest ? value : largest;

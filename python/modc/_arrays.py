@@ -12,10 +12,11 @@ import sys
 DTYPES = {
     "bool": (1, "?", 6), "uint8": (1, "B", 1), "int8": (1, "b", 0), "int16": (2, "h", 0), "int32": (4, "i", 0),
     "int64": (8, "q", 0), "float16": (2, "e", 2), "bfloat16": (2, None, 4), "float32": (4, "f", 2), "float64": (8, "d", 2),
-    "complex64": (8, None, 5),
+    "complex64": (8, None, 5), "complex128": (16, None, 5),
 }
 INTEGER_CODES = {("i", 1): "int8", ("u", 1): "uint8", ("i", 2): "int16", ("i", 4): "int32", ("i", 8): "int64"}
-ALIGNMENTS = {name: 4 if name == "complex64" else size for name, (size, _, _) in DTYPES.items()}  # of an element
+PARTS = {"complex64": "float32", "complex128": "float64"}  # the type of the two that make an element
+ALIGNMENTS = {name: size // (2 if name in PARTS else 1) for name, (size, _, _) in DTYPES.items()}  # of an element
 MOST_DIMS = 64  # that anybody's arrays have
 
 
@@ -81,7 +82,7 @@ _Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(_DLManagedTensor))
 _DLManagedTensor._fields_ = [("dl_tensor", _DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", _Deleter)]
 
 _DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 13: "cpu"}  # 3 and 13: memory of the host that a GPU sees too
-_NAMES = {(6, 8): "bool", (4, 16): "bfloat16", (5, 64): "complex64",
+_NAMES = {(6, 8): "bool", (4, 16): "bfloat16", (5, 64): "complex64", (5, 128): "complex128",
           **{(0, bits): f"int{bits}" for bits in (8, 16, 32, 64)}, (1, 8): "uint8",
           **{(2, bits): f"float{bits}" for bits in (16, 32, 64)}}
 
@@ -203,8 +204,8 @@ class Array:
         if self.dtype == "bfloat16":
             wide = b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2))
             return list(memoryview(wide).cast("f"))
-        if self.dtype == "complex64":
-            pairs = memoryview(data).cast("f")
+        if self.dtype in PARTS:
+            pairs = memoryview(data).cast(DTYPES[PARTS[self.dtype]][1])
             return [complex(pairs[i], pairs[i + 1]) for i in range(0, len(pairs), 2)]
         if self.dtype == "float16":
             import struct
@@ -224,7 +225,7 @@ class Array:
 
     @property
     def __array_interface__(self):
-        code = {"bool": "|b1", "complex64": "<c8"}.get(self.dtype)
+        code = {"bool": "|b1", "complex64": "<c8", "complex128": "<c16"}.get(self.dtype)
         if self.dtype == "bfloat16":
             raise AttributeError("NumPy has no bfloat16")
         if code is None:
@@ -409,7 +410,7 @@ def from_buffer(array):
     except TypeError:
         return None
     code, size = buffer.format.lstrip("@=<"), buffer.itemsize
-    by_code = {"f": "float32", "d": "float64", "e": "float16", "?": "bool", "Zf": "complex64"}
+    by_code = {"f": "float32", "d": "float64", "e": "float16", "?": "bool", "Zf": "complex64", "Zd": "complex128"}
     kind = "u" if code in "BHILQN" else "i"
     name = by_code.get(code) or (INTEGER_CODES.get((kind, size)) if code and code in "bBhHiIlLqQnN" else None)
     if not buffer.c_contiguous:  # its address is of no use

@@ -1,6 +1,7 @@
 """Weights in memory and in safetensors files, written and read without other packages.
 
-A record is a tensor as the format has it: its dtype by the format's name, its shape, and its bytes in row-major order.
+A record is a tensor as the format has it: its dtype by the format's name, its shape, and its bytes in row-major order. The format
+has no complex128: as modc's runtime does it, files hold pairs of float64, and their metadata which tensors those are.
 """
 import ctypes
 import io
@@ -17,10 +18,11 @@ from modc._errors import FileError
 Record = namedtuple("Record", "dtype shape data")  # "F32", (2, 3), what has a buffer of bytes
 
 NAMES = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "float16": "F16",
-         "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex64": "C64"}
+         "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex64": "C64", "complex128": "C128"}
 BYTES = {**{code: DTYPES[name][0] for name, code in NAMES.items()},
          "U16": 2, "U32": 4, "U64": 8, "F8_E4M3": 1, "F8_E5M2": 1}  # those that files have and modc has not
 OWN_NAMES = {code: name for name, code in NAMES.items()}
+MARK = "modc.complex128"  # in the metadata: the names of complex128 tensors, a line each
 LONGEST_HEADER = 100_000_000
 
 DENSE = {"torch": lambda tensor: tensor.contiguous(), "numpy": lambda array: array.copy(order="C")}
@@ -55,7 +57,12 @@ def write_records(file, records, metadata=None):
         dtype, shape, _ = records[name]
         size = BYTES[dtype] * math.prod(shape)
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + size]}
+        if dtype == "C128":
+            header[name].update(dtype="F64", shape=[*shape, 2])
         at += size
+    wide = [name for name in records if records[name].dtype == "C128"]
+    if wide:
+        metadata = {**(metadata or {}), MARK: "\n".join(wide)}
     about = {"__metadata__": {str(key): str(value) for key, value in metadata.items()}} if metadata else {}
     text = json.dumps({**about, **header}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -113,6 +120,7 @@ def read_safetensors(data):
         raise ValueError("it has no header")
     header = json.loads(bytes(data[8:8 + length]))
     metadata, body, records = header.pop("__metadata__", {}), data[8 + length:], {}
+    wide = (metadata or {}).pop(MARK, "").split("\n")
     for name, about in header.items():
         first, last = about["data_offsets"]
         shape, code = tuple(about["shape"]), about["dtype"]
@@ -121,6 +129,8 @@ def read_safetensors(data):
         whole = all(type(extent) is int and extent >= 0 for extent in (*shape, first, last))
         if not whole or last > len(body) or last - first != BYTES[code] * math.prod(shape):
             raise ValueError(f"the bytes of {name} are not where they should be")
+        if name in wide and code == "F64" and shape[-1:] == (2,):
+            code, shape = "C128", shape[:-1]
         records[name] = Record(code, shape, body[first:last])
     return records, metadata
 

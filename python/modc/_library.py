@@ -8,7 +8,8 @@ BINDING = 6
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
  MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY, GPU, FULL, CLOSED) = range(24)
-DTYPE_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
+DTYPE_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+               "complex128")
 PARAMETER, PERSISTENT, OPTIONAL, FROZEN = 1, 2, 4, 8  # flags of keys
 FORWARD_PRE, FORWARD, BACKWARD_PRE, BACKWARD = range(4)
 

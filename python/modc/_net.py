@@ -18,9 +18,9 @@ from modc._extern import check_externs
 
 HOOKS_HELD = 32  # MODC_MAX_HOOKS
 KIND_NAMES = ("forward pre-hooks", "forward hooks", "full backward pre-hooks", "full backward hooks")
-DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64")
+DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 ONES = {"float16": b"\x00\x3c", "bfloat16": b"\x80\x3f", "float32": struct.pack("=f", 1), "float64": struct.pack("=d", 1),
-        "complex64": struct.pack("=ff", 1, 0)}
+        "complex64": struct.pack("=ff", 1, 0), "complex128": struct.pack("=dd", 1, 0)}
 
 
 def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, cflags=None, externs=None, **export):

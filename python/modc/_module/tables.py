@@ -99,7 +99,7 @@ def ints_of(numbers, kind=_I):
 # DLPack's words for the types that C reads; others are no argument of a call
 CODES = {torch.bool: (6, 8), torch.uint8: (1, 8), torch.int8: (0, 8), torch.int16: (0, 16), torch.int32: (0, 32),
          torch.int64: (0, 64), torch.float16: (2, 16), torch.bfloat16: (4, 16), torch.float32: (2, 32), torch.float64: (2, 64),
-         torch.complex64: (5, 64)}
+         torch.complex64: (5, 64), torch.complex128: (5, 128)}
 
 
 def kind_of(tensor, kept):

@@ -8,7 +8,7 @@ from modc._weights.pickles import gather
 from modc._weights.torch_file import zip_member
 
 CODES = {"b1": "BOOL", "u1": "U8", "i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u2": "U16", "u4": "U32", "u8": "U64",
-         "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64"}
+         "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64", "c16": "C128"}
 LONGEST_HEADER = 1 << 16
 
 

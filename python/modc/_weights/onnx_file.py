@@ -3,7 +3,8 @@ from modc._errors import FileError
 from modc._files import Record
 
 CODES = {"FLOAT": "F32", "DOUBLE": "F64", "FLOAT16": "F16", "BFLOAT16": "BF16", "INT64": "I64", "INT32": "I32", "INT16": "I16",
-         "INT8": "I8", "UINT8": "U8", "BOOL": "BOOL", "COMPLEX64": "C64", "UINT16": "U16", "UINT32": "U32", "UINT64": "U64"}
+         "INT8": "I8", "UINT8": "U8", "BOOL": "BOOL", "COMPLEX64": "C64", "COMPLEX128": "C128",
+         "UINT16": "U16", "UINT32": "U32", "UINT64": "U64"}
 
 
 def read_onnx(path):

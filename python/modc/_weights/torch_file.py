@@ -96,7 +96,7 @@ def element_sizes(tree):
 
 def larger_size(dtype):
     """Of PyTorch's types that modc has not: those that files before 1.6 could hold."""
-    found = {"?ComplexDoubleStorage": 16, "?QInt8Storage": 1, "?QUInt8Storage": 1, "?QInt32Storage": 4}.get(dtype)
+    found = {"?QInt8Storage": 1, "?QUInt8Storage": 1, "?QInt32Storage": 4}.get(dtype)
     if found is None:
         raise ValueError(f"it has tensors of PyTorch's {dtype[1:]}")
     return found

@@ -348,7 +348,8 @@ static struct value *gradient_slot(struct backward *b, const struct module_tenso
     op->gradient.tensor = tensor;
     op->gradient.present = present;
     op->loc = tensor->loc;
-    value = graph_value(b->graph, op, tensor->dtype, present ? 0 : tensor->ndim, tensor->shape);
+    value = present ? graph_value(b->graph, op, dtype_part(tensor->dtype), 0, NULL)
+                    : graph_value_of(b->graph, op, tensor);
     graph_append(b->graph, op);
     return value;
 }
@@ -366,7 +367,7 @@ static void add_output(struct backward *b, struct value *value, const struct mod
 static void add_parameter(struct backward *b, const struct module_tensor *tensor, struct value *gradient)
 {
     struct arena *arena = &b->graph->cx->arena;
-    enum dtype dtype = tensor->dtype;
+    enum dtype dtype = dtype_part(tensor->dtype);
     struct value *inputs[3] = {gradient, gradient_slot(b, tensor, false), gradient_slot(b, tensor, true)};
     struct dag *dag = dag_new(arena, 3);
     struct op *op = op_new(&b->eval, GRAPH_OP_MAP, "accumulate", inputs, 3);
@@ -380,7 +381,7 @@ static void add_parameter(struct backward *b, const struct module_tensor *tensor
         dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0), nodes[0]);
     op->dag = dag;
     op->loc = tensor->loc;
-    graph_value(b->graph, op, dtype, tensor->ndim, tensor->shape)->name = tensor->name;
+    graph_value_of(b->graph, op, tensor)->name = tensor->name;
     graph_append(b->graph, op);
     add_output(b, op->outputs[0], tensor);
 }
@@ -422,7 +423,7 @@ static void add_update(struct backward *b, const struct held *held)
     op = op_new(&b->eval, GRAPH_OP_UPDATE, "update", &gradient, 1);
     op->gradient.tensor = tensor;
     op->loc = tensor->loc;
-    value = graph_value(b->graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    value = graph_value_of(b->graph, op, tensor);
     graph_append(b->graph, op);
     add_output(b, value, tensor);
 }

@@ -7,7 +7,8 @@
 #define COMPUTED_AS_STORED                                                                                   \
     [DTYPE_BOOL] = DTYPE_BOOL, [DTYPE_UINT8] = DTYPE_UINT8, [DTYPE_INT8] = DTYPE_INT8,                       \
     [DTYPE_INT16] = DTYPE_INT16, [DTYPE_INT32] = DTYPE_INT32, [DTYPE_INT64] = DTYPE_INT64,                   \
-    [DTYPE_FLOAT32] = DTYPE_FLOAT32, [DTYPE_FLOAT64] = DTYPE_FLOAT64, [DTYPE_COMPLEX64] = DTYPE_COMPLEX64
+    [DTYPE_FLOAT32] = DTYPE_FLOAT32, [DTYPE_FLOAT64] = DTYPE_FLOAT64, [DTYPE_COMPLEX64] = DTYPE_COMPLEX64,   \
+    [DTYPE_COMPLEX128] = DTYPE_COMPLEX128
 
 const struct backend backends[DEVICE_COUNT] = {
     /* One core with AVX-512 at 3 GHz and 2 MiB of L2, as bench/README.md has it measured, rounded. */

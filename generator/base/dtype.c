@@ -14,7 +14,8 @@ const struct dtype_row dtype_rows[DTYPE_COUNT] = {
     [DTYPE_BFLOAT16] = {"bfloat16", NULL, "modc_bfloat16", "MODC_BFLOAT16", "BF16", 2},
     [DTYPE_FLOAT32] = {"float32", "float", "float", "MODC_FLOAT32", "F32", 4},
     [DTYPE_FLOAT64] = {"float64", "double", "double", "MODC_FLOAT64", "F64", 8},
-    [DTYPE_COMPLEX64] = {"complex64", "cfloat", "struct modc_complex64", "MODC_COMPLEX64", "C64", 8},
+    [DTYPE_COMPLEX64] = {"complex64", "cfloat", "float", "MODC_COMPLEX64", "C64", 8},
+    [DTYPE_COMPLEX128] = {"complex128", "cdouble", "double", "MODC_COMPLEX128", "F64", 16},
 };
 
 bool dtype_find(const char *name, enum dtype *out)

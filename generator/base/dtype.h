@@ -17,16 +17,17 @@ enum dtype {
     DTYPE_BFLOAT16,
     DTYPE_FLOAT32,
     DTYPE_FLOAT64,
-    DTYPE_COMPLEX64,
+    DTYPE_COMPLEX64, /* of tensors of the tree, and of what callers see: a graph has pairs of parts, note [pairs] in eval_complex.c */
+    DTYPE_COMPLEX128,
     DTYPE_COUNT
 };
 
 struct dtype_row {
     const char *name;   /* PyTorch's: "float32" */
     const char *alias;  /* PyTorch's second name: "float", or NULL */
-    const char *c;      /* the type in C */
+    const char *c;      /* the type in C; of a complex one its parts' */
     const char *modc;   /* MODC_FLOAT32 */
-    const char *stored; /* in safetensors: "F32" */
+    const char *stored; /* in safetensors: "F32"; of complex128, which is not there, its parts */
     int bytes;
 };
 
@@ -56,10 +57,27 @@ static inline bool dtype_is_int(enum dtype dtype) /* bool is not one */
     return dtype >= DTYPE_UINT8 && dtype <= DTYPE_INT64;
 }
 
-/* False for what this version has a row of, but no arithmetic yet. */
+static inline bool dtype_is_complex(enum dtype dtype)
+{
+    return dtype == DTYPE_COMPLEX64 || dtype == DTYPE_COMPLEX128;
+}
+
+/* The type of its real and of its imaginary part; of what is not complex itself. */
+static inline enum dtype dtype_part(enum dtype dtype)
+{
+    return dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype == DTYPE_COMPLEX128 ? DTYPE_FLOAT64 : dtype;
+}
+
+/* The complex type of parts that are float32 or float64. */
+static inline enum dtype dtype_of_parts(enum dtype part)
+{
+    return part == DTYPE_FLOAT64 ? DTYPE_COMPLEX128 : DTYPE_COMPLEX64;
+}
+
+/* False for what this version has a row of, but no arithmetic yet; of complex types that is of pairs. */
 static inline bool dtype_is_supported(enum dtype dtype)
 {
-    return dtype != DTYPE_COMPLEX64;
+    return !dtype_is_complex(dtype);
 }
 
 /* The type of an operation over two tensors of these types with at least one dimension each

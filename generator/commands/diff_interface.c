@@ -42,10 +42,9 @@ static const char *entry_text(struct compare *c, const struct side *side, const 
 static const char *output_text(struct compare *c, const struct entry *entry, int index)
 {
     const struct graph *graph = entry->graphs[0][0];
-    const struct value *value = graph->outputs[index];
 
     return arena_format(&c->cx->arena, "%s: %s", graph->output_names[index],
-                        diff_value_text(c, value->dtype, value->ndim, value->dims));
+                        value_shown_text(&c->cx->arena, graph->outputs[index], graph->complex[index]));
 }
 
 /* Of an entry that both have; it returns them by position. */
@@ -146,8 +145,8 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
                     0)
                     found = program->entries[k].graphs[0][0]->inputs[n];
         if (found)
-            list[(*count)++] = (struct named){side->spec->inputs[i].name,
-                                              diff_value_text(c, found->dtype, found->ndim, found->dims)};
+            list[(*count)++] = (struct named){
+                side->spec->inputs[i].name, value_shown_text(&c->cx->arena, found, found->op->input.complex)};
     }
     return list;
 }

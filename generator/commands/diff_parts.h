@@ -37,7 +37,6 @@ const char *diff_tensor_text(struct compare *c, const struct module_tensor *tens
 void diff_tensor_texts(struct compare *c, const struct module_tensor *old, const struct module_tensor *new,
                        const char *texts[2]);
 const char *diff_init_text(struct compare *c, const struct module_tensor *tensor);
-const char *diff_value_text(struct compare *c, enum dtype dtype, int ndim, const struct dim *const *dims);
 
 /* ---- what is compared: each part adds its lines ---- */
 

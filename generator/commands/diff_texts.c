@@ -160,9 +160,3 @@ void diff_tensor_texts(struct compare *c, const struct module_tensor *old, const
         texts[i] = text.data;
     }
 }
-
-const char *diff_value_text(struct compare *c, enum dtype dtype, int ndim, const struct dim *const *dims)
-{
-    return arena_format(&c->cx->arena, "%s %s", dtype_rows[dtype].name,
-                        shape_text(&c->cx->arena, ndim, dims));
-}

@@ -264,7 +264,8 @@ static const char *const *dtype_names(struct cx *cx, int *count)
     const char **names = NULL;
 
     for (int i = 0; i < DTYPE_COUNT; i++)
-        if (dtype_is_float((enum dtype)i) && dtype_is_supported((enum dtype)i))
+        if (dtype_is_complex((enum dtype)i) ||
+            (dtype_is_float((enum dtype)i) && dtype_is_supported((enum dtype)i)))
             ARENA_PUSH(&cx->arena, names, *count, dtype_rows[i].name);
     return names;
 }

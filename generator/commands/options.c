@@ -184,13 +184,10 @@ static bool take_dtype(struct reader *r, const char *value)
     enum dtype dtype;
 
     if (!dtype_find(value, &dtype))
-        return bad_value(r, "--dtype", value, "a model computes in float32, float64, float16 or bfloat16");
-    if (!dtype_is_float(dtype)) {
-        if (dtype == DTYPE_COMPLEX64)
-            diag_error(r->cx, nowhere, "--dtype %s is not supported yet by this version of modc",
-                       dtype_rows[dtype].name);
-        else
-            diag_error(r->cx, nowhere, "a model does not compute in %s", dtype_rows[dtype].name);
+        return bad_value(r, "--dtype", value,
+                         "a model computes in float32, float64, float16, bfloat16, complex64 or complex128");
+    if (!dtype_is_float(dtype) && !dtype_is_complex(dtype)) {
+        diag_error(r->cx, nowhere, "a model does not compute in %s", dtype_rows[dtype].name);
         return wrong(r);
     }
     r->options->dtype = dtype_rows[dtype].name;

@@ -22,9 +22,11 @@ const struct summary_kind_row summary_kinds[SUMMARY_KINDS] = {
 
 /* ---- gathering -------------------------------------------------------------------------------------------- */
 
-static void add_value(struct summary *s, struct text *text, int *count, const struct value *value)
+static void add_value(struct summary *s, struct text *text, int *count, const struct value *value,
+                      bool complex)
 {
-    text_printf(text, "%s%s", (*count)++ ? ", " : "", shape_text(&s->cx->arena, value->ndim, value->dims));
+    text_printf(text, "%s%s", (*count)++ ? ", " : "",
+                shape_text(&s->cx->arena, value->ndim - complex, value->dims));
 }
 
 /* The shapes, or how many there are. */
@@ -33,7 +35,8 @@ static const char *shape_cell(struct summary *s, const struct text *text, int co
     return text->length > LONGEST && count > 1 ? arena_format(&s->cx->arena, "%d values", count) : text->data;
 }
 
-static void note_shape(struct summary *s, int module, struct value *const *results, int result_count)
+static void note_shape(struct summary *s, int module, struct value *const *results, const bool *complex,
+                       int result_count)
 {
     struct text text = text_new(&s->cx->arena);
     int count = 0;
@@ -41,7 +44,7 @@ static void note_shape(struct summary *s, int module, struct value *const *resul
     if (s->rows[module].shape)
         return;
     for (int i = 0; i < result_count; i++)
-        add_value(s, &text, &count, results[i]);
+        add_value(s, &text, &count, results[i], complex[i]);
     if (count > 0)
         s->rows[module].shape = shape_cell(s, &text, count);
 }
@@ -52,7 +55,7 @@ static void gather(struct summary *s, const struct graph *graph, int moved, bool
 {
     for (int i = 0; i < graph->call_count; i++)
         note_shape(s, graph->calls[i]->module->index + moved, graph->calls[i]->results,
-                   graph->calls[i]->result_count);
+                   graph->calls[i]->complex, graph->calls[i]->result_count);
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
         const struct module *module = op->call ? op->call->module : graph->root,
@@ -66,7 +69,7 @@ static void gather(struct summary *s, const struct graph *graph, int moved, bool
             const struct graph *inner = op->invoke.region->graph;
             int at = instance->index + moved + k * (instance->subtree + 1);
 
-            note_shape(s, at, inner->outputs, inner->result_count);
+            note_shape(s, at, inner->outputs, inner->complex, inner->result_count);
             gather(s, inner, at - inner->root->index, count_macs);
         }
     }
@@ -96,7 +99,7 @@ static void gather_all(struct summary *s)
 
         gather(s, graph, 0, i == 0);
         for (int k = 0; k < graph->output_count; k++)
-            add_value(s, &shape, &count, graph->outputs[k]);
+            add_value(s, &shape, &count, graph->outputs[k], graph->complex[k]);
         if (i == 0)
             s->rows[0].shape = shape_cell(s, &shape, count);
     }

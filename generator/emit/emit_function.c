@@ -90,14 +90,15 @@ static void print_calls(struct emit *e, struct text *out, const struct variant *
 }
 
 /* Behind the pointer in a struct modc_tensor: MODC_FLOAT32, 2, {batch, 64} */
-static const char *tensor_text(struct emit *e, const struct value *like)
+static const char *tensor_text(struct emit *e, const struct value *like, bool complex)
 {
+    const int ndim = like->ndim - complex;
     struct text out = text_new(&e->cx->arena);
 
-    text_printf(&out, "%s, %d, {", dtype_rows[like->dtype].modc, like->ndim);
-    for (int d = 0; d < like->ndim; d++)
+    text_printf(&out, "%s, %d, {", dtype_rows[value_shown_dtype(like, complex)].modc, ndim);
+    for (int d = 0; d < ndim; d++)
         text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, use_dim(e->uses, like->dims[d]), false));
-    text_printf(&out, "%s}", like->ndim == 0 ? "0" : "");
+    text_printf(&out, "%s}", ndim == 0 ? "0" : "");
     return out.data;
 }
 
@@ -115,7 +116,7 @@ static const char *slot_texts(struct emit *e, const struct variant *variant, con
         else
             text_printf(&out, ", {%s, %s}",
                         at < 0 ? "NULL" : value_pointer(e->cx, variant, e->uses, op->inputs[at]),
-                        tensor_text(e, fence_like(op, i)));
+                        tensor_text(e, fence_like(op, i), fence_is_complex(op, i)));
     }
     return out.data;
 }
@@ -223,7 +224,7 @@ static void print_tensors(struct emit *e, struct text *out, const struct variant
         text_printf(out, "%s%s%s{%s, %s}", i ? ",\n" : begin,
                     i ? arena_format(&e->cx->arena, "%*s", 9 + (int)strlen(macro), "") : macro, i ? "" : "(",
                     values[i] ? value_pointer(e->cx, variant, e->uses, values[i]) : "NULL",
-                    tensor_text(e, like[i]));
+                    tensor_text(e, like[i], false));
     text_add(out, count > 0 ? ")" : "");
 }
 
@@ -329,7 +330,7 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
     text_add(out, again.data);
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
-        const int64_t count = module_tensor_count(tensor);
+        const int64_t count = module_tensor_parts(tensor);
         const char *name = shadow_name(e->cx, tensor);
 
         if (all || uses_name(e->uses, name))
@@ -352,7 +353,7 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
             if (place->shown)
                 text_printf(out, "    const struct modc_tensor %s = {%s + %lld, %s};\n", place->name,
                             block_name(e, variant, place->kept), (long long)place->offset,
-                            tensor_text(e, value));
+                            tensor_text(e, value, false));
             else
                 text_printf(out, "    %s *const %s = (void *)(%s + %lld); /* %s */\n",
                             dtype_rows[value->dtype].c, place->name, block_name(e, variant, place->kept),

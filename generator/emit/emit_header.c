@@ -588,12 +588,12 @@ static void print_entry_declaration(struct emit *e, struct text *out, const stru
 
     text_add(out, "/* ");
     for (int i = 0; i < graph->output_count; i++)
-        text_printf(out, "%s%s %s %s", i ? ", " : "", c_output(e->cx, graph, i),
-                    dtype_rows[graph->outputs[i]->dtype].name, shape_of(e->cx, graph->outputs[i]));
+        text_printf(out, "%s%s %s", i ? ", " : "", c_output(e->cx, graph, i),
+                    value_shown_text(&e->cx->arena, graph->outputs[i], graph->complex[i]));
     text_add(out, " from");
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, "%s %s %s %s", i ? "," : "", graph->inputs[i]->name,
-                    dtype_rows[graph->inputs[i]->dtype].name, shape_of(e->cx, graph->inputs[i]));
+        text_printf(out, "%s %s %s", i ? "," : "", graph->inputs[i]->name,
+                    value_shown_text(&e->cx->arena, graph->inputs[i], graph->inputs[i]->op->input.complex));
     text_printf(out, " */\nenum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
     print_arguments(e, out, graph);
     text_add(out, ");\n\n");

@@ -419,8 +419,7 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
                      const char *name, bool fused, const struct nest_scene *scene, struct text *kernels)
 {
-    struct printer kernel = {
-        .cx = cx, .optim = optim, .fused = fused, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
+    struct printer kernel = {.cx = cx, .optim = optim, .fused = fused, .dtype = dtype_part(dtype)};
     struct printer step = {.cx = cx, .optim = optim, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
     struct text scalars = text_new(&cx->arena);
 

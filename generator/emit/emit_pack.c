@@ -184,7 +184,7 @@ void print_packed_structs(struct emit *e, struct text *out)
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[tensor->dtype].c,
                         emitted_flat(e->cx, tensor->path),
-                        (long long)whole_lines(e, module_tensor_count(tensor), tensor->dtype),
+                        (long long)whole_lines(e, module_tensor_parts(tensor), dtype_part(tensor->dtype)),
                         tensor_shape_text(e->cx, tensor));
         }
         text_add(out, "};\n\n");

@@ -142,7 +142,7 @@ static const char *bound_text(struct emit *e, enum dtype dtype, double bound)
 {
     struct text exact = text_new(&e->cx->arena);
 
-    for (int digits = 1; digits <= 9 && dtype != DTYPE_FLOAT64 && isfinite(bound); digits++) {
+    for (int digits = 1; digits <= 9 && dtype_part(dtype) != DTYPE_FLOAT64 && isfinite(bound); digits++) {
         const char *text = arena_format(&e->cx->arena, "%.*g", digits, bound);
 
         if ((float)strtod(text, NULL) == (float)bound)

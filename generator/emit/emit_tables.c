@@ -15,11 +15,13 @@ static void print_io(struct emit *e, struct text *out, const struct entry *entry
 
     for (int i = 0; i < count; i++) {
         const struct value *value = values[i];
+        const bool complex = outputs ? graph->complex[i] : value->op->input.complex;
+        const int ndim = value->ndim - complex;
 
         text_add(out, "    {");
         text_c_string(out, outputs ? graph->output_names[i] : value->name);
-        text_printf(out, ", %s, %d, {", dtype_rows[value->dtype].modc, value->ndim);
-        for (int d = 0; d < value->ndim; d++) {
+        text_printf(out, ", %s, %d, {", dtype_rows[value_shown_dtype(value, complex)].modc, ndim);
+        for (int d = 0; d < ndim; d++) {
             const struct size *size;
 
             text_add(out, d ? ", " : "");
@@ -28,8 +30,8 @@ static void print_io(struct emit *e, struct text *out, const struct entry *entry
             else
                 text_printf(out, "%lld", (long long)dim_upper(value->dims[d]));
         }
-        text_printf(out, "%s}, {", value->ndim == 0 ? "0" : "");
-        for (int d = 0; d < value->ndim; d++) {
+        text_printf(out, "%s}, {", ndim == 0 ? "0" : "");
+        for (int d = 0; d < ndim; d++) {
             const struct size *size;
 
             text_printf(out, "%s%d", d ? ", " : "",
@@ -37,8 +39,7 @@ static void print_io(struct emit *e, struct text *out, const struct entry *entry
                         : dim_is_size(value->dims[d], &size) ? size->index
                                                              : -2);
         }
-        text_printf(out, "%s}%s},\n", value->ndim == 0 ? "0" : "",
-                    is_constant_input(value) ? ", true" : ", false");
+        text_printf(out, "%s}%s},\n", ndim == 0 ? "0" : "", is_constant_input(value) ? ", true" : ", false");
     }
 }
 

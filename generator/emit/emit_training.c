@@ -81,7 +81,7 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
     for (int i = 0; i < plan->gradient_count; i++) {
         const struct module_tensor *tensor = plan->gradients[i];
         const struct optim *optim = e.training->groups[training_group_of(e.training, tensor)].optim;
-        const enum dtype dtype = tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype;
+        const enum dtype dtype = dtype_part(tensor->dtype);
         const char *name = step_name(&e, optim, dtype);
         int same = 0;
 
@@ -141,7 +141,7 @@ static const char *param_step(struct emit *e, int index)
     const struct module_tensor *tensor = e->plan->gradients[index];
 
     return step_name(e, e->training->groups[training_group_of(e->training, tensor)].optim,
-                     tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype);
+                     dtype_part(tensor->dtype));
 }
 
 static void print_params(struct emit *e)
@@ -154,10 +154,10 @@ static void print_params(struct emit *e)
         const struct module_tensor *tensor = e->plan->gradients[i];
         int group = training_group_of(e->training, tensor);
 
-        text_printf(
-            e->out, "    {%s, %d, %lld, {",
-            e->plan->backend->apart ? "NULL" : arena_format(&e->cx->arena, "%s_step", param_step(e, i)),
-            group, (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
+        text_printf(e->out, "    {%s, %d, %lld, {",
+                    e->plan->backend->apart ? "NULL"
+                                            : arena_format(&e->cx->arena, "%s_step", param_step(e, i)),
+                    group, (long long)module_tensor_parts(tensor));
         for (int j = 0; j < OPTIM_MAX_STATES; j++)
             text_printf(e->out, "%s%lld", j ? ", " : "", (long long)e->plan->optimizer_places[i].states[j]);
         text_printf(e->out, "}, %lld}, /* %s */\n", (long long)e->plan->optimizer_places[i].average,

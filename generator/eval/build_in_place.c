@@ -538,8 +538,10 @@ static bool write_tensor(struct eval *eval, struct loc loc, const char *what, st
         return true;
     }
     if (tensor->kind != MODULE_PARAMETER) {
-        to = build_storage(to) == slot ? build_copy(eval, loc, to) : to;
-        return to && eval->write(eval, tensor->owner, tensor->name, loc, x, to);
+        const struct ev value = ev_of_tensor(loc, tensor,
+                                             build_storage(to) == slot ? build_copy(eval, loc, to) : to);
+
+        return value.tensor && eval->write(eval, tensor->owner, tensor->name, loc, x, &value);
     }
     diag_error(eval->cx, loc, "%s would change the parameter '%s' in place", what, tensor->path);
     diag_hint(eval->cx, "parameters change by training alone; x.clone() is a tensor of one's own");

@@ -61,6 +61,11 @@ struct ev ev_complex(struct loc loc, struct value *pairs)
     return out;
 }
 
+struct ev ev_of_tensor(struct loc loc, const struct module_tensor *tensor, struct value *shown)
+{
+    return dtype_is_complex(tensor->dtype) ? ev_complex(loc, shown) : ev_tensor(loc, shown);
+}
+
 struct ev ev_module(struct loc loc, struct module *module)
 {
     return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};

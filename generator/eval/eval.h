@@ -199,7 +199,7 @@ struct eval {
      * of it. */
     struct ev (*call_module)(struct eval *eval, struct module *module, const struct call *call);
     bool (*write)(struct eval *eval, struct module *self, const char *name, struct loc loc,
-                  struct value *target, struct value *value);
+                  struct value *target, const struct ev *value);
     struct ev (*call_method)(struct eval *eval, struct module *module, const char *method,
                              const struct call *call);
     /* An attribute of a class that was not called; false after an error. */
@@ -320,6 +320,13 @@ struct ev ev_string(struct loc loc, const char *text);
 struct ev ev_dtype(struct loc loc, enum dtype dtype);
 struct ev ev_tensor(struct loc loc, struct value *value);
 struct ev ev_complex(struct loc loc, struct value *pairs);
+static inline bool ev_has_value(const struct ev *value) /* a tensor, complex or not */
+{
+    return value->kind == EV_TENSOR || value->kind == EV_COMPLEX;
+}
+
+/* A tensor of the tree, which graphs have as `shown`. */
+struct ev ev_of_tensor(struct loc loc, const struct module_tensor *tensor, struct value *shown);
 struct ev ev_complex_dtype(struct loc loc, enum dtype part);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
@@ -502,7 +509,7 @@ struct value *build_copy(struct eval *eval, struct loc loc, struct value *value)
  * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
 const char *eval_fill(struct eval *eval, struct scope *scope, const char *format);
 
-/* What the name of a dtype means, as tensors are stored: of a complex one EV_BAD, which is said. */
+/* What the name of a dtype means, as tensors are stored: an EV_DTYPE, of complex types too; or bad, which is said. */
 struct ev eval_stored_dtype(struct eval *eval, const struct expr *name);
 
 /* What statements see of a tensor of the tree. */

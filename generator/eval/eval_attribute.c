@@ -199,11 +199,7 @@ struct ev eval_stored_dtype(struct eval *eval, const struct expr *name)
 
     assert(dtype.kind == EV_DTYPE || dtype.kind == EV_COMPLEX_DTYPE ||
            dtype.kind == EV_BAD); /* spec.c took only those */
-    if (dtype.kind != EV_COMPLEX_DTYPE)
-        return dtype;
-    eval_refuse_dtype(eval, name->loc);
-    diag_hint(eval->cx, "pairs of real numbers are complex where torch.view_as_complex(x) stands");
-    return ev_bad(name->loc);
+    return dtype.kind == EV_COMPLEX_DTYPE ? ev_dtype(name->loc, dtype_of_parts(dtype.dtype)) : dtype;
 }
 
 /* The name space of pytorch_why. */

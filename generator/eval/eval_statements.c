@@ -46,7 +46,7 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
 
         if (part.kind == EV_BAD)
             return;
-        if (part.kind != EV_TENSOR) {
+        if (part.kind != EV_TENSOR && part.kind != EV_COMPLEX) {
             diag_error(eval->cx, target->loc, "only buffers and state can be written");
             return;
         }
@@ -54,14 +54,14 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
     }
     if (ev_is_number(&value))
         value = ev_tensor(value.loc, build_scalar(eval, value.loc, &value));
-    if (value.kind != EV_TENSOR) {
+    if (value.kind != EV_TENSOR && value.kind != EV_COMPLEX) {
         if (value.kind != EV_BAD)
             diag_error(eval->cx, value.loc, "a tensor is needed here, found %s", ev_kind_text(&value));
         return;
     }
     assert(eval->write); /* only what a graph is made of has statements and a self */
     value = eval_without_grad(eval, value);
-    eval->write(eval, owner->self, self_attribute(target)->text, target->loc, view, value.tensor);
+    eval->write(eval, owner->self, self_attribute(target)->text, target->loc, view, &value);
 }
 
 static int leaf_count(const struct ev *value)

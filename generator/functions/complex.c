@@ -138,6 +138,7 @@ static struct ev fn_all_pairs(struct eval *eval, struct ev *args, int count, str
 /* (pairs of a, pairs of b) of a product of matrices, which PyTorch has of one type alone. */
 static struct ev fn_factors(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
+    const struct value *a, *b;
     struct ev out[2];
     (void)count;
 
@@ -151,7 +152,68 @@ static struct ev fn_factors(struct eval *eval, struct ev *args, int count, struc
         }
         out[i] = ev_tensor(loc, args[i].tensor);
     }
+    a = out[0].tensor, b = out[1].tensor;
+    if (a->ndim < 2 || b->ndim < 2) {
+        diag_error(eval->cx, args[a->ndim > 1].loc, "%s takes tensors of at least one dimension, found ()",
+                   outer(eval, "matmul"));
+        return BAD;
+    }
+    if (!dim_equal(a->dims[a->ndim - 2], b->dims[b->ndim > 2 ? b->ndim - 3 : 0])) {
+        diag_error(eval->cx, loc, "%s: shapes %s and %s cannot be multiplied", outer(eval, "matmul"),
+                   shape_text(&eval->cx->arena, a->ndim - 1, a->dims),
+                   shape_text(&eval->cx->arena, b->ndim - 1, b->dims));
+        return BAD;
+    }
     return ev_tuple(eval, loc, out, 2);
+}
+
+/* (input with the parts of a channel as two, the pairs of the weight, those of the bias as two elements, or None) of a convolution,
+ * as PyTorch takes them. */
+static struct ev fn_channels(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct value *x = args[0].tensor, *weight = args[1].tensor;
+    const bool biased = args[2].kind != EV_NONE;
+    struct scope scope = {0};
+    int64_t rank, groups;
+    const struct dim *channels, *wanted;
+    int axis;
+    (void)count;
+
+    ev_get_int(&args[3], &rank);
+    for (int i = 0; i < 2 + biased; i++) {
+        if (args[i].kind == EV_COMPLEX && args[i].tensor->dtype == x->dtype)
+            continue;
+        diag_error(eval->cx, args[i].loc,
+                   "%s expects input, weight and bias to have the same dtype, found %s and %s",
+                   outer(eval, "conv"), ev_text(eval, &args[0]), ev_text(eval, &args[i]));
+        diag_hint(eval->cx, "x.to(torch.cfloat) is x as a complex tensor");
+        return BAD;
+    }
+    axis = x->ndim - 2 - (int)rank;
+    if (weight->ndim != 3 + rank || axis < 0 || axis > 1 || !ev_get_int(&args[4], &groups)) {
+        diag_error(
+            eval->cx, loc, "%s takes an input of %d or %d dimensions and a weight of %d, found %s and %s",
+            outer(eval, "conv"), (int)rank + 1, (int)rank + 2, (int)rank + 2,
+            shape_text(arena, x->ndim - 1, x->dims), shape_text(arena, weight->ndim - 1, weight->dims));
+        return BAD;
+    }
+    channels = x->dims[axis];
+    wanted = args[5].integer ? weight->dims[0] : dim_mul(arena, weight->dims[1], dim_const(arena, groups));
+    if (!dim_equal(channels, wanted)) {
+        diag_error(eval->cx, loc, "%s: a weight of size %s wants %s channels, and the input %s has %s",
+                   outer(eval, "conv"), shape_text(arena, weight->ndim - 1, weight->dims),
+                   dim_text(arena, wanted), shape_text(arena, x->ndim - 1, x->dims),
+                   dim_text(arena, channels));
+        return BAD;
+    }
+    scope_bind(eval, &scope, "x", ev_tensor(args[0].loc, args[0].tensor));
+    scope_bind(eval, &scope, "w", ev_tensor(args[1].loc, args[1].tensor));
+    scope_bind(eval, &scope, "b", biased ? ev_tensor(args[2].loc, args[2].tensor) : args[2]);
+    scope_bind(eval, &scope, "channel", ev_int(eval, loc, axis));
+    return eval_body(eval, &scope,
+                     "x = x.movedim(-1, channel + 1).flatten(channel, channel + 1)\n"
+                     "return x, w, None if b is None else b.flatten()");
 }
 
 /* The complex tensor, if it has so many dimensions. */
@@ -310,10 +372,37 @@ extern const struct function_row complex_functions[];
 #define COMPARED(comparison, joined)                                                                         \
     .body = "a, b = _operands(input, other, True)\n"                                                         \
             "return (a[..., 0] " comparison " b[..., 0]) " joined " (a[..., 1] " comparison " b[..., 1])"
+
+/* note [complex products]
+ * A complex product is one of real numbers, over parts that lie side by side: x (m, k) as (m, 2 k), times b (k, n) as (2 k, 2 n), of
+ * which each element u + iv became ((u, v), (-v, u)), gives (m, 2 n). So what depends on parameters alone is packed as other weights
+ * are, and pairs go in and come out as they lie. Convolutions do the same with their channels. */
 #define MATMUL                                                                                               \
     "a, b = _factors(input, other)\n"                                                                        \
-    "x, y, u, v = a[..., 0], a[..., 1], b[..., 0], b[..., 1]\n"                                              \
-    "return view_as_complex(stack((x @ u - y @ v, x @ v + y @ u), -1))"
+    "y = a.reshape(*a.shape[:-2], a.shape[-2] * 2) @ _expanded(b)\n"                                         \
+    "return view_as_complex(y if other.ndim == 1 else y.reshape(*y.shape[:-1], other.shape[-1], 2))"
+#define CONVOLUTION(rank, behind)                                                                            \
+    {                                                                                                        \
+        "complex.conv" rank "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",        \
+            COMPLEX,                                                                                         \
+            .body = "x, w, b = _channels(input, weight, bias, " rank ", groups, False)\n"                    \
+                    "u, v = w[..., 0], w[..., 1]\n"                                                          \
+                    "w = stack((stack((u, -v), 2), stack((v, u), 2)), 1).flatten(2, 3).flatten(0, 1)\n"      \
+                    "y = torch.conv" rank "d(x, w, b, stride, padding, dilation, groups)\n"                  \
+                    "return _as_channels(y, " behind ")"                                                     \
+    }
+#define TRANSPOSED(rank, behind)                                                                             \
+    {                                                                                                        \
+        "complex.conv_transpose" rank                                                                        \
+        "d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",          \
+            COMPLEX,                                                                                         \
+            .body = "x, w, b = _channels(input, weight, bias, " rank ", groups, True)\n"                     \
+                    "u, v = w[..., 0], w[..., 1]\n"                                                          \
+                    "w = stack((stack((u, v), 2), stack((-v, u), 2)), 1).flatten(2, 3).flatten(0, 1)\n"      \
+                    "y = torch.conv_transpose" rank                                                          \
+                    "d(x, w, b, stride, padding, output_padding, groups, dilation)\n"                        \
+                    "return _as_channels(y, " behind ")"                                                     \
+    }
 #define BAND(which) MADE("x." which "(diagonal)", "y." which "(diagonal)")
 #define ABSOLUTE .body = PARTS "return _complex_abs(x, y)"
 #define CONJUGATE .body = PARTS "return _shown_by(stack((x, -y), -1), input)"
@@ -337,6 +426,12 @@ const struct function_row complex_functions[] = {
     {"_sizes(sizes)", COMPLEX, .build = fn_sizes},
     {"_part_dtype(dtype)", COMPLEX, .build = fn_part_dtype},
     {"_shown_by(pairs, input)", COMPLEX, .build = fn_shown_by},
+    {"_channels(input, weight, bias, rank, groups, transposed)", COMPLEX, .build = fn_channels},
+    {"_expanded(b)", HIDDEN, /* note [complex products] */
+     .body = "b = stack((b, stack((-b[..., 1], b[..., 0]), -1)), -3 if b.ndim > 2 else -2)\n"
+             "return b.flatten(-4, -3).flatten(-2, -1) if b.ndim > 3 else b.flatten(0, 1)"},
+    {"_as_channels(y, channel)", HIDDEN,
+     .body = "return view_as_complex(y.unflatten(channel, (y.shape[channel] // 2, 2)).movedim(channel, -1))"},
     {"_pairs_product(a, b)", HIDDEN,
      .body = "return stack((a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1],"
              " a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]), -1)"},
@@ -428,7 +523,31 @@ const struct function_row complex_functions[] = {
     {"complex.vdot(input, other)", COMPLEX, .body = "return torch.dot(torch.conj(input), other)"},
     {"complex.outer(input, vec2)", COMPLEX, .body = "return _of_ndim(input, 1)[:, None] * _of_ndim(vec2, 1)"},
     {"complex.linear(input, weight, bias=None)", COMPLEX,
-     .body = "y = input @ weight.T\nreturn y if bias is None else y + bias"},
+     .body =
+         "a, b = _factors(input, weight.T)\n"
+         "c = None if bias is None else _factors(bias, bias)[0].flatten()\n"
+         "y = linear(a.reshape(*a.shape[:-2], a.shape[-2] * 2), _expanded(b).T, c)\n"
+         "return view_as_complex(y if weight.ndim == 1 else y.reshape(*y.shape[:-1], weight.shape[0], 2))"},
+    CONVOLUTION("1", "-2"),
+    CONVOLUTION("2", "-3"),
+    CONVOLUTION("3", "-4"),
+    TRANSPOSED("1", "-2"),
+    TRANSPOSED("2", "-3"),
+    TRANSPOSED("3", "-4"),
+
+    /* activations, losses and dropout, as far as PyTorch has them */
+    {"complex.sigmoid(input)", COMPLEX, .body = "return 1 / (1 + torch.exp(-input))"},
+    {"complex.tanhshrink(input)", COMPLEX, .body = "return input - torch.tanh(input)"},
+    {"complex.softsign(input)", COMPLEX, .body = "return input / (1 + input.abs())"},
+    {"complex.l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)", COMPLEX,
+     .body =
+         "z = input - target\n"
+         "return F.l1_loss(z.abs(), torch.zeros(z.shape, dtype=z.real.dtype), size_average, reduce, reduction,"
+         " weight)"},
+    {"complex.dropout(input, p=0.5, training=True, inplace=False)", COMPLEX | VIEW,
+     .body =
+         "return (input * F.dropout(torch.ones(input.shape, dtype=input.real.dtype), p) if training and p > 0 else"
+         " input)"},
 
     /* shapes */
     {"complex.reshape(input, shape)", COMPLEX | VARARGS | VIEW, SHOWN(".reshape(*_sizes(shape), 2)")},

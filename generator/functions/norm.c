@@ -313,8 +313,7 @@ static struct ev fn_assign(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     }
     tensor = root->op->code == GRAPH_OP_TENSOR ? root->op->tensor.tensor : root->op->write.tensor;
-    return eval->write(eval, tensor->owner, tensor->name, loc, args[0].tensor, args[1].tensor) ? ev_none(loc)
-                                                                                               : BAD;
+    return eval->write(eval, tensor->owner, tensor->name, loc, args[0].tensor, &args[1]) ? ev_none(loc) : BAD;
 }
 
 extern const struct function_row norm_functions[];

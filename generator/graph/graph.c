@@ -42,6 +42,15 @@ struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, 
     return value;
 }
 
+struct value *graph_value_of(struct graph *graph, struct op *op, const struct module_tensor *tensor)
+{
+    const struct dim *dims[MAX_DIMS];
+    enum dtype dtype;
+    const int ndim = module_tensor_shown(&graph->cx->arena, tensor, &dtype, dims);
+
+    return graph_value(graph, op, dtype, ndim, dims);
+}
+
 void graph_renew(struct graph *graph, struct value *old, struct value *newer)
 {
     old->newer = newer;
@@ -514,6 +523,12 @@ struct value *value_root(struct value *value)
     while (value->op->code == GRAPH_OP_VIEW)
         value = value->op->inputs[0];
     return value;
+}
+
+const char *value_shown_text(struct arena *arena, const struct value *value, bool complex)
+{
+    return arena_format(arena, "%s %s", dtype_rows[value_shown_dtype(value, complex)].name,
+                        shape_text(arena, value->ndim - complex, value->dims));
 }
 
 bool value_is_slot(const struct value *value)

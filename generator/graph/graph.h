@@ -13,6 +13,7 @@ struct module_call {
     struct loc loc;
     int index;              /* in the order of calls of its graph */
     struct value **results; /* the tensors that the module returned, as lowering made them; for their dims */
+    bool *complex;          /* which of them are pairs, of complex numbers */
     int result_count;
 };
 
@@ -58,6 +59,7 @@ struct graph {
     struct value **inputs;
     int input_count;
     const char **output_names; /* of results */
+    bool *complex;             /* by result: who calls it sees its pairs as complex numbers */
     struct called *called;     /* of an entry, by the plan: what its arguments are called in C */
     struct value **outputs;    /* results of the call, then gradients */
     int output_count, result_count;
@@ -234,6 +236,9 @@ void graph_part_modes(struct graph *graph); /* it has its own from now on */
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim,
                           const struct dim *const *dims);
 
+/* What an op has of a tensor of the tree, as graphs have it. */
+struct value *graph_value_of(struct graph *graph, struct op *op, const struct module_tensor *tensor);
+
 /* note [uses]
  * Every value knows the ops that read it and how often it is returned, as far as these stand in the graph. So an op's inputs
  * are set through graph_input and graph_inputs once it stands there (before that, as one likes), results through
@@ -283,6 +288,13 @@ int graph_uses(const struct value *value); /* by ops and as outputs */
 int graph_position(const struct graph *graph,
                    const struct op *op);       /* -1: it does not stand there, nor aside */
 struct value *value_root(struct value *value); /* through views */
+/* As callers and hooks see a value; `complex`: whose last dimension are pairs. */
+static inline enum dtype value_shown_dtype(const struct value *value, bool complex)
+{
+    return complex ? dtype_of_parts(value->dtype) : value->dtype;
+}
+const char *value_shown_text(struct arena *arena, const struct value *value,
+                             bool complex);    /* "complex64 (batch, 8)" */
 bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
 /* A slot that a statement writes: most are read by many and written by none. */
 bool value_may_be_written(const struct value *value);

@@ -35,8 +35,10 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     if (diag_errors(eval->cx) > errors)
         diag_hint(eval->cx,
                   "a dimension that each call chooses is declared under 'sizes:', with its maximum");
-    enum dtype dtype = eval->default_dtype;
+    const struct module_tree *tree = lower->tree;
+    enum dtype dtype = tree->complex ? dtype_of_parts(tree->dtype) : tree->dtype;
     const struct dim *dims[MAX_DIMS];
+    int most = MAX_DIMS, ndim;
     struct op *op;
 
     if (spec->dtype) {
@@ -46,9 +48,10 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
             return false;
         dtype = type.dtype;
     }
-    if (shape.kind != EV_TUPLE || shape.count > MAX_DIMS) {
+    most -= dtype_is_complex(dtype); /* graphs have one more: the parts */
+    if (shape.kind != EV_TUPLE || shape.count > most) {
         if (shape.kind != EV_BAD)
-            diag_error(eval->cx, spec->shape->loc, "a shape is a list of at most %d dimensions", MAX_DIMS);
+            diag_error(eval->cx, spec->shape->loc, "a shape is a list of at most %d dimensions", most);
         return false;
     }
     for (int i = 0; i < shape.count; i++) {
@@ -70,7 +73,11 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     op->loc = spec->loc;
     op->input.index = eval->graph->input_count;
     op->input.constant = spec->constant;
-    *out = graph_value(eval->graph, op, dtype, shape.count, dims);
+    op->input.complex = dtype_is_complex(dtype);
+    ndim = shape.count;
+    if (op->input.complex)
+        dims[ndim++] = dim_const(&eval->cx->arena, 2);
+    *out = graph_value(eval->graph, op, dtype_part(dtype), ndim, dims);
     (*out)->name = spec->name;
     graph_append(eval->graph, op);
     ARENA_PUSH(&eval->cx->arena, eval->graph->inputs, eval->graph->input_count, *out);
@@ -124,7 +131,7 @@ void lower_name_outputs(struct graph *graph, const struct expr *written, const s
         return;
     }
     for (int i = 0; i < result->count; i++) {
-        if (result->kind == EV_DICT && result->items[i].kind == EV_TENSOR)
+        if (result->kind == EV_DICT && ev_has_value(&result->items[i]))
             name_output(graph, is_word(result->fields[i]) ? result->fields[i] : NULL, at);
         else
             lower_name_outputs(graph, written_item(written, i), &result->items[i], at);
@@ -135,6 +142,11 @@ void lower_name_outputs(struct graph *graph, const struct expr *written, const s
 static bool flatten_result(struct eval *eval, struct ev *result)
 {
     switch (result->kind) {
+    case EV_COMPLEX:
+        if (result->integer) /* a number */
+            *result = ev_complex(result->loc,
+                                 build_cast(eval, result->loc, result->tensor, eval->default_dtype));
+        return result->kind == EV_COMPLEX;
     case EV_TENSOR:
         return true;
     case EV_INT:
@@ -152,9 +164,6 @@ static bool flatten_result(struct eval *eval, struct ev *result)
         return false;
     default:
         diag_error(eval->cx, result->loc, "an entry returns tensors, found %s", ev_kind_text(result));
-        if (result->kind == EV_COMPLEX)
-            diag_hint(eval->cx,
-                      "return torch.view_as_real(z): the last dimension has real and imaginary part");
         return false;
     }
 }
@@ -205,16 +214,19 @@ static bool lower_inputs(struct lower *lower, struct value **values, struct ev *
     const struct entry_source *source = lower->source;
     struct module_tree *tree = lower->tree;
     struct scope *shapes = module_global_scope(&lower->eval, tree, true);
-    bool fine = true;
+    bool fine = true, *complex = ARENA_ARRAY(&lower->eval.cx->arena, entry->input_count + 1, bool);
 
     for (int i = 0; i < entry->input_count; i++)
         if (source->inputs[i]->shape && (is_of_faulty(tree, source->inputs[i]) ||
                                          !lower_input(lower, shapes, source->inputs[i], &values[i])))
             values[i] = NULL, fine = false;
-    if (lower->fenced && entry->model_count > 0 && fine)
-        lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
     for (int i = 0; i < entry->input_count; i++)
-        args[i] = ev_tensor(source->inputs[i]->loc, values[i]); /* bad where the input is */
+        complex[i] = values[i] && values[i]->op->input.complex;
+    if (lower->fenced && entry->model_count > 0 && fine)
+        lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, complex, entry->model_count, 0);
+    for (int i = 0; i < entry->input_count; i++) /* bad where the input is */
+        args[i] = complex[i] ? ev_complex(source->inputs[i]->loc, values[i])
+                             : ev_tensor(source->inputs[i]->loc, values[i]);
     return fine;
 }
 
@@ -257,13 +269,18 @@ static struct ev leave_root(struct lower *lower, struct value **inputs, struct e
 {
     const int count = lower->entry->model_count;
     struct value **all = NULL;
-    int all_count = 0, at = count;
+    int all_count = 0, complex_count = 0, at = count;
+    bool *complex = NULL;
     struct op *fence;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         ARENA_PUSH(&lower->eval.cx->arena, all, all_count, inputs[i]);
+        ARENA_PUSH(&lower->eval.cx->arena, complex, complex_count,
+                   lower->eval.graph->inputs[i]->op->input.complex);
+    }
     lower_gather(&lower->eval, &result, &all, &all_count);
-    fence = lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, all_count, count);
+    lower_gather_complex(&lower->eval, &result, &complex, &complex_count);
+    fence = lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, complex, all_count, count);
     build_share(&lower->eval, all + count, fence->inputs + count, 0, all_count - count);
     return lower_scatter(&lower->eval, &result, all, &at);
 }
@@ -281,7 +298,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
     struct value **values = ARENA_ARRAY(arena, entry->input_count + 1, struct value *), **results = NULL;
     const struct expr *returned = NULL;
     const bool fine = lower_inputs(&lower, values, args);
-    int named = 0, count = 0;
+    int named = 0, count = 0, complex_count = 0;
 
     own->outer = scope;
     for (int i = 0; i < entry->model_count; i++)
@@ -306,6 +323,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
     if (result.kind == EV_BAD)
         return NULL;
     lower_gather(eval, &result, &results, &count);
+    lower_gather_complex(eval, &result, &graph->complex, &complex_count);
     for (int i = 0; i < count; i++)
         graph_return(graph, results[i]);
     graph->result_count = graph->output_count;

@@ -7,17 +7,25 @@
 
 void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count)
 {
-    if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
+    if (ev_has_value(value))
         ARENA_PUSH(&eval->cx->arena, *list, *count, value->tensor);
     for (int i = 0; (value->kind == EV_TUPLE || value->kind == EV_DICT) && i < value->count; i++)
         lower_gather(eval, &value->items[i], list, count);
+}
+
+void lower_gather_complex(struct eval *eval, const struct ev *value, bool **list, int *count)
+{
+    if (ev_has_value(value))
+        ARENA_PUSH(&eval->cx->arena, *list, *count, value->kind == EV_COMPLEX);
+    for (int i = 0; (value->kind == EV_TUPLE || value->kind == EV_DICT) && i < value->count; i++)
+        lower_gather_complex(eval, &value->items[i], list, count);
 }
 
 struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at)
 {
     struct ev out = *value;
 
-    if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
+    if (ev_has_value(value))
         out.tensor = list[(*at)++];
     if (value->kind == EV_TUPLE || value->kind == EV_DICT) {
         out.cell = NULL;
@@ -29,7 +37,7 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
 }
 
 struct op *lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
-                       int count, int seen)
+                       const bool *complex, int count, int seen)
 {
     struct op *op = op_new(eval, GRAPH_OP_FENCE, kind == FENCE_FORWARD ? "forward_hook" : "forward_pre_hook",
                            values, count);
@@ -38,6 +46,7 @@ struct op *lower_fence(struct eval *eval, struct module *module, enum fence_kind
     op->fence.module = module;
     op->fence.kind = kind;
     op->fence.seen = seen;
+    op->fence.complex = complex;
     for (int i = 0; i < count; i++) {
         struct value *out = graph_value(eval->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
 
@@ -206,6 +215,14 @@ static struct ev run_activation(struct eval *eval, struct module *module, const 
         return ev_bad(call->loc);
     args[0] = own.items[0].value;
     scope_give(eval, &own);
+    if (args[0].kind == EV_COMPLEX) { /* those that there are take nothing else */
+        struct scope complex = {0};
+
+        scope_bind(eval, &complex, "z", args[0]);
+        eval->at = call->loc;
+        return eval_body(eval, &complex,
+                         arena_format(&eval->cx->arena, "return %s(z)", module->elementwise->name));
+    }
     if (args[0].kind != EV_TENSOR) {
         diag_error(eval->cx, args[0].loc, "%s takes a tensor, found %s", module->class_name,
                    ev_kind_text(&args[0]));
@@ -281,7 +298,8 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
 {
     struct arena *arena = &eval->cx->arena;
     struct value **given = NULL, **inputs = NULL, **values = NULL;
-    int given_count = 0, input_count = 0, count = 0, at = 0;
+    bool *complex = NULL; /* of all, in front of the call and behind it */
+    int given_count = 0, input_count = 0, count = 0, complex_count = 0, at = 0;
     struct call inner = *call;
     struct op *fence;
     struct ev out;
@@ -289,11 +307,13 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
     if (!eval->graph->fenced)
         return run_body(eval, module, call);
     inner.args = eval_take(eval, (size_t)call->count * sizeof *inner.args);
-    for (int i = 0; i < call->count; i++)
+    for (int i = 0; i < call->count; i++) {
         lower_gather(eval, &call->args[i], &given, &given_count);
+        lower_gather_complex(eval, &call->args[i], &complex, &complex_count);
+    }
     for (int i = 0; i < given_count; i++)
         ARENA_PUSH(arena, inputs, input_count, given[i]);
-    fence = lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
+    fence = lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, complex, input_count, 0);
     build_share(eval, inputs, fence->inputs, 0, input_count);
     for (int i = 0; i < call->count; i++)
         inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
@@ -312,7 +332,8 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
             return ev_bad(call->loc);
     }
     lower_gather(eval, &out, &values, &count);
-    fence = lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
+    lower_gather_complex(eval, &out, &complex, &complex_count);
+    fence = lower_fence(eval, module, FENCE_FORWARD, values, complex, count, input_count);
     for (int i = 0; i < input_count; i++) /* as the caller has them */
         values[i] = given[i];
     build_share(eval, values, fence->inputs, input_count, count);
@@ -329,6 +350,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     const bool training = eval->training;
     struct ev result;
     struct region *region = NULL;
+    int complex_count = 0;
 
     lower->bare = false;
     if (module->faulty)
@@ -356,6 +378,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
         result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
                                                          : lower_bounded(eval, module, call);
     lower_gather(eval, &result, &own->results, &own->result_count);
+    lower_gather_complex(eval, &result, &own->complex, &complex_count);
     eval->call = outer;
     eval->training = training;
     return result;

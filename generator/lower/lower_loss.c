@@ -5,10 +5,11 @@
 
 /* The target of a loss in the short form, as an input: of the output's dims and type, or class indices for all but the axis of
  * classes. */
-static struct value *lower_target(struct eval *eval, struct module *criterion, const struct spec_input *spec,
-                                  const struct value *output)
+static struct ev lower_target(struct eval *eval, struct module *criterion, const struct spec_input *spec,
+                              const struct ev *result)
 {
     static const char *const of_classes[] = {"CrossEntropyLoss", "NLLLoss", "NLLLoss2d", "MultiMarginLoss"};
+    const struct value *output = result->tensor;
     struct graph *graph = eval->graph;
     const struct dim *dims[MAX_DIMS];
     enum dtype dtype = strcmp(criterion->class_name, "MultiLabelMarginLoss") == 0 ? DTYPE_INT64
@@ -28,11 +29,12 @@ static struct value *lower_target(struct eval *eval, struct module *criterion, c
             dims[ndim++] = output->dims[i];
     op->loc = spec->loc;
     op->input.index = graph->input_count;
+    op->input.complex = result->kind == EV_COMPLEX;
     value = graph_value(graph, op, dtype, ndim, dims);
     value->name = spec->name;
     graph_append(graph, op);
     ARENA_PUSH(&eval->cx->arena, graph->inputs, graph->input_count, value);
-    return value;
+    return op->input.complex ? ev_complex(spec->loc, value) : ev_tensor(spec->loc, value);
 }
 
 /* loss(output, target) */
@@ -48,13 +50,14 @@ static struct ev call_criterion(struct eval *eval, const struct spec_training *t
 
     if (criterion->faulty)
         return ev_bad(training->loss_loc);
-    if (result->kind != EV_TENSOR) {
+    if (!ev_has_value(result)) {
         diag_error(eval->cx, training->loss_loc, "the model returns several values, of which %s takes one",
                    criterion->class_name);
         diag_hint(eval->cx, "write the loss as statements over what forward returns");
         return ev_bad(training->loss_loc);
     }
-    args[1] = ev_tensor(training->loss_loc, lower_target(eval, criterion, target, result->tensor));
+    args[1] = lower_target(eval, criterion, target, result);
+    args[1].loc = training->loss_loc;
     eval->call = NULL;
     out = lower_layer(eval, criterion, &call);
     return out;
@@ -66,14 +69,17 @@ static void bind_results(struct eval *eval, struct scope *scope, const struct ex
 {
     struct graph *graph = eval->graph;
     struct value **values = NULL;
-    int count = 0, named = 0;
+    int count = 0, named = 0, complex_count = 0;
+    bool *complex = NULL;
 
     lower_gather(eval, result, &values, &count);
+    lower_gather_complex(eval, result, &complex, &complex_count);
     graph->output_count = count;
     graph->output_names = ARENA_ARRAY(&eval->cx->arena, count + 1, const char *);
     lower_name_outputs(graph, written, result, &named);
     for (int i = 0; i < count; i++)
-        scope_bind(eval, scope, graph->output_names[i], ev_tensor(values[i]->loc, values[i]));
+        scope_bind(eval, scope, graph->output_names[i],
+                   complex[i] ? ev_complex(values[i]->loc, values[i]) : ev_tensor(values[i]->loc, values[i]));
     graph->output_count = 0;
 }
 

@@ -69,13 +69,16 @@ void lower_loss_entry(struct program *program, struct module_tree *tree);
 /* The tensors inside a value, in order. */
 void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count);
 
+/* And which of them are complex. */
+void lower_gather_complex(struct eval *eval, const struct ev *value, bool **list, int *count);
+
 /* The same value with its tensors, in order, taken from `list`. */
 struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at);
 
 /* A module boundary: `values` come back as what hooks may have made of them. What shares memory in front of it does so behind it, as
  * build_share says: hooks part nothing. */
 struct op *lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
-                       int count, int seen);
+                       const bool *complex, int count, int seen);
 
 /* Threads the first argument through the children; the others go to every one. Where no statement calls the list, since
  * the model is one, each child is its own place. */
@@ -104,7 +107,7 @@ struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc
 bool lower_write_rows(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *index,
                       struct value *rows);
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
-                 struct value *target, struct value *value);
+                 struct value *target, const struct ev *what);
 
 /* ---- lower_rows.c ------------------------------------------------------------------------------------------- */
 

@@ -276,15 +276,13 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     struct graph *graph;
     struct value **results = NULL;
     const bool training = eval_in_training(eval);
-    int errors = diag_errors(eval->cx), result_count = 0;
+    int errors = diag_errors(eval->cx), result_count = 0, complex_count = 0;
 
     text_printf(&key, "%s %d %d %d", module->signature, training, outer->fenced, eval->graph->saves);
     for (int i = 0; i < call->count; i++)
         text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
                     ev_text(eval, &call->args[i]),
-                    call->args[i].kind == EV_TENSOR || call->args[i].kind == EV_COMPLEX
-                        ? dtype_rows[call->args[i].tensor->dtype].name
-                        : "");
+                    ev_has_value(&call->args[i]) ? dtype_rows[call->args[i].tensor->dtype].name : "");
     text_printf(&key, " %s", outer->entry->name);
     if (training)
         add_fixed(&key, program->tree, module);
@@ -343,6 +341,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     }
     *result = ev_fresh(&lower.eval, *result);
     lower_gather(eval, result, &results, &result_count);
+    lower_gather_complex(eval, result, &graph->complex, &complex_count);
     for (int i = 0; i < result_count; i++)
         graph_return(graph, results[i]);
     graph->result_count = graph->output_count;

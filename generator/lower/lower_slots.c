@@ -18,7 +18,7 @@ static struct value *slot_value(struct eval *eval, struct module_tensor *tensor,
     op = op_new(eval, GRAPH_OP_TENSOR, tensor->name, NULL, 0);
     op->tensor.tensor = tensor;
     op->loc = loc;
-    value = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    value = graph_value_of(graph, op, tensor);
     value->name = tensor->name;
     value->local = true; /* of its module */
     graph_append(graph, op);
@@ -36,7 +36,7 @@ static struct ev fixed(struct eval *eval, struct loc loc, const struct module_te
         value->name = tensor->name;
         value->sharing.fixed = true;
     }
-    return ev_tensor(loc, value);
+    return ev_of_tensor(loc, tensor, value);
 }
 
 /* note [parametrizations]. Once for each call of the module that reads it. */
@@ -73,7 +73,7 @@ struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc
         shared->owner->calls++;
     if (tensor->is_constant)
         return fixed(eval, loc, tensor);
-    return ev_tensor(loc, slot_value(eval, tensor->first, loc));
+    return ev_of_tensor(loc, tensor, slot_value(eval, tensor->first, loc));
 }
 
 static void no_such_slot(struct eval *eval, const struct module *self, const char *name, struct loc loc)
@@ -103,6 +103,7 @@ static bool shape_fits(struct eval *eval, const struct module_tensor *tensor, st
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS];
+    const int pair = dtype_is_complex(tensor->dtype); /* the last dimension of pairs is not said */
     int ndim = target->ndim;
     bool fits;
 
@@ -113,8 +114,8 @@ static bool shape_fits(struct eval *eval, const struct module_tensor *tensor, st
     if (fits)
         return true;
     diag_error(eval->cx, loc, "a value of shape %s does not fit %s'%s' of shape %s",
-               shape_text(arena, value->ndim, value->dims), target == slot ? "" : "the part of ",
-               tensor->name, shape_text(arena, target->ndim, target->dims));
+               shape_text(arena, value->ndim - pair, value->dims), target == slot ? "" : "the part of ",
+               tensor->name, shape_text(arena, target->ndim - pair, target->dims));
     if (target == slot)
         diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
     for (int i = 1; i <= target->ndim && i <= value->ndim; i++) { /* self.k[:, past:past + tokens] = k */
@@ -141,7 +142,7 @@ static void append_op(struct eval *eval, struct module_tensor *tensor, struct lo
     op->write.detached = eval->within != NULL;
     tensor->written = true;
     tensor->written_in_eval |= !eval->training;
-    next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    next = graph_value_of(graph, op, tensor);
     value_take_name(next, slot);
     graph_renew(graph, slot, next);
     eval->changes++;
@@ -156,7 +157,7 @@ static void append_write(struct eval *eval, struct module_tensor *tensor, struct
 {
     struct op *op = op_new(eval, GRAPH_OP_WRITE, "write", (struct value *[]){slot, target, value}, 3);
 
-    op->dag = dag_identity(&eval->cx->arena, tensor->dtype);
+    op->dag = dag_identity(&eval->cx->arena, target->dtype);
     append_op(eval, tensor, loc, slot, op);
 }
 
@@ -173,10 +174,10 @@ bool lower_write_rows(struct eval *eval, struct module_tensor *tensor, struct lo
 }
 
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
-                 struct value *target, struct value *value)
+                 struct value *target, const struct ev *what)
 {
     struct module_tensor *tensor = module_find_tensor(self, name);
-    struct value *slot;
+    struct value *slot, *value = what->tensor;
 
     if (!tensor || tensor->none) {
         no_such_slot(eval, self, name, loc);
@@ -189,6 +190,16 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
         diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
         return false;
     }
+    if (dtype_is_complex(tensor->dtype)) {
+        value = eval_pairs(eval, loc, what, value->dtype);
+    } else if (what->kind == EV_COMPLEX) {
+        diag_error(eval->cx, loc, "'%s' is %s, and what is written to it is complex", name,
+                   dtype_rows[tensor->dtype].name);
+        diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
+        value = NULL;
+    }
+    if (!value)
+        return false;
     slot = slot_value(eval, tensor, loc);
     if (!target)
         target = slot;
@@ -200,7 +211,7 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
         return false;
     }
     if (!shape_fits(eval, tensor, loc, slot, target, value) ||
-        !build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
+        !build_type_fits(eval, loc, name, target->dtype, value->dtype))
         return false;
     if (value_root(value) == slot) {
         if (view_same(value, target))
@@ -209,7 +220,7 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
         diag_hint(eval->cx, "write a copy of what is read, made by .clone()");
         return false;
     }
-    value = build_cast(eval, loc, value, tensor->dtype);
+    value = build_cast(eval, loc, value, target->dtype);
     if (!value)
         return false;
     append_write(eval, tensor, loc, slot, target, value);

@@ -138,36 +138,12 @@ static void read_sizes(struct builder *build)
 
 /* ---- dtypes and devices ---- */
 
-/* Whether this version computes in a dtype of the spec. */
-static bool is_computed(const char *name)
-{
-    enum dtype dtype;
-
-    return dtype_find(name, &dtype) && dtype_is_float(dtype);
-}
-
-/* Where the variant's own cannot be (said), that of another, so that nothing more is said of this one. */
 static enum dtype variant_dtype(const struct spec *spec, int variant)
 {
     enum dtype dtype = DTYPE_FLOAT32;
 
-    variant %= spec->dtype_count;
-    for (int i = 0; i < spec->dtype_count && !is_computed(spec->dtypes[variant]); i++)
-        if (is_computed(spec->dtypes[i]))
-            variant = i;
-    if (is_computed(spec->dtypes[variant]))
-        dtype_find(spec->dtypes[variant], &dtype);
+    dtype_find(spec_variant_dtype(spec, variant), &dtype);
     return dtype;
-}
-
-static void check_dtypes(struct cx *cx, const struct spec *spec)
-{
-    for (int i = 0; i < spec->dtype_count; i++)
-        if (!is_computed(spec->dtypes[i]))
-            diag_error(
-                cx, spec->dtype_locs[i],
-                "dtype %s is not supported yet by this version of modc; it has float32, float64, float16 and bfloat16",
-                spec->dtypes[i]);
 }
 
 /* ---- numbers and order ---- */
@@ -278,14 +254,15 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
 {
     struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);
     struct builder build = {.cx = cx, .tree = tree};
+    enum dtype dtype;
 
     tree->spec = spec;
     tree->variant = variant;
     tree->name = variant_name(cx, spec, variant);
-    tree->dtype = variant_dtype(spec, variant);
+    dtype = variant_dtype(spec, variant);
+    tree->dtype = dtype_part(dtype);
+    tree->complex = dtype_is_complex(dtype);
     note_variant(cx, spec, variant);
-    if (variant == 0)
-        check_dtypes(cx, spec);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;

@@ -124,7 +124,7 @@ static void add_parameter(struct builder *build, struct module *module, const ch
     struct module_tensor *tensor = module_add_tensor(build, module, MODULE_PARAMETER, name, loc);
 
     tensor->faulty = true;
-    if (value.kind != EV_TENSOR && value.kind != EV_TUPLE) {
+    if (value.kind != EV_TENSOR && value.kind != EV_COMPLEX && value.kind != EV_TUPLE) {
         if (value.kind != EV_BAD) {
             diag_error(build->cx, value.loc, "%s holds tensors, found %s", module->class_name,
                        ev_text(&build->eval, &value));

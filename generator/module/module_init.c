@@ -179,19 +179,22 @@ static void set_ones(struct builder *build, struct module_tensor *tensor, int64_
 {
     struct tensor *value = ARENA_NEW(&build->cx->arena, struct tensor);
     int64_t rows = tensor->dims[0] / groups, columns = tensor->dims[1], inner = 1, middle = 0;
+    const int parts = dtype_is_complex(tensor->dtype) ? 2 : 1; /* of which the first are real */
 
-    *value = (struct tensor){.dtype = tensor->dtype, .ndim = tensor->ndim};
+    *value = (struct tensor){.dtype = dtype_part(tensor->dtype), .ndim = tensor->ndim};
     memcpy(value->dims, tensor->dims, sizeof value->dims);
-    value->data = ARENA_ARRAY(&build->cx->arena, module_tensor_count(tensor) + 1, union scalar);
+    if (parts == 2)
+        value->dims[value->ndim++] = parts;
+    value->data = ARENA_ARRAY(&build->cx->arena, module_tensor_count(tensor) * parts + 1, union scalar);
     for (int i = 2; i < tensor->ndim; i++) {
         middle = middle * tensor->dims[i] + tensor->dims[i] / 2;
         inner *= tensor->dims[i];
     }
     for (int64_t g = 0; g < groups && inner > 0; g++) {
         for (int64_t i = 0; i < rows && i < columns; i++) {
-            union scalar *one = &value->data[((g * rows + i) * columns + i) * inner + middle];
+            union scalar *one = &value->data[(((g * rows + i) * columns + i) * inner + middle) * parts];
 
-            if (dtype_is_float(tensor->dtype))
+            if (dtype_is_float(value->dtype))
                 one->f = 1;
             else
                 one->i = 1;
@@ -265,7 +268,11 @@ void module_set_init(struct builder *build, struct scope *scope, struct module_t
         tensor->b = tensor->init == INIT_UNIFORM ? sqrt(3.0) * std : std;
         tensor->a = tensor->init == INIT_UNIFORM ? -tensor->b : 0;
     }
-    if (init_draws(tensor->init) && !dtype_is_float(tensor->dtype)) {
+    if (tensor->init == INIT_WITHIN && dtype_is_complex(tensor->dtype)) {
+        diag_error(build->cx, init->loc, "%s needs a real tensor, as in PyTorch; '%s' is %s", name,
+                   tensor->path, dtype_rows[tensor->dtype].name);
+        diag_hint(build->cx, "normal_ and uniform_ draw complex numbers");
+    } else if (init_draws(tensor->init) && !dtype_is_float(dtype_part(tensor->dtype))) {
         diag_error(build->cx, init->loc, "%s needs a floating tensor; '%s' is %s", name, tensor->path,
                    dtype_rows[tensor->dtype].name);
     } else if (init_draws(tensor->init) && tensor->kind == MODULE_STATE) {

@@ -153,12 +153,38 @@ bool module_is_parameter(const struct ev *value)
     return value->kind == EV_CONSTRUCTOR && value->made && strcmp(value->text, PARAMETER) == 0;
 }
 
+/* The arguments of what is drawn but for its dtype, which is the tensor's then. False after an error. */
+static bool take_dtype(struct builder *build, struct module_tensor *tensor, struct call *call)
+{
+    struct ev *args = ARENA_ARRAY(&build->cx->arena, call->count + 1, struct ev);
+    int count = 0;
+
+    for (int i = 0; i < call->count; i++) {
+        const struct ev *dtype = &call->args[i];
+
+        if (!call->names[i] || strcmp(call->names[i], "dtype") != 0) {
+            args[count++] = *dtype;
+        } else if (dtype->kind == EV_DTYPE || dtype->kind == EV_COMPLEX_DTYPE) {
+            tensor->dtype = dtype->kind == EV_DTYPE ? dtype->dtype : dtype_of_parts(dtype->dtype);
+        } else {
+            if (dtype->kind != EV_BAD)
+                diag_error(build->cx, dtype->loc, "a dtype is needed here, found %s",
+                           ev_text(&build->eval, dtype));
+            return false;
+        }
+    }
+    call->args = args;
+    call->count = count;
+    return true;
+}
+
 void module_add_parameter(struct builder *build, struct module *self, const char *name, struct loc loc,
                           const struct ev *value)
 {
     const struct made_module *made = value->made;
     const struct call *call = &made->call;
     struct module_tensor *tensor = module_add_tensor(build, self, MODULE_PARAMETER, name, loc);
+    struct call drawn = *call;
     struct ev shape;
     bool grad = !made->frozen;
 
@@ -175,6 +201,10 @@ void module_add_parameter(struct builder *build, struct module *self, const char
                          !module_may_require_grad(build, tensor, loc);
         return;
     }
+    tensor->dtype = build->tree->dtype;
+    if (!take_dtype(build, tensor, &drawn))
+        return;
+    call = &drawn;
     shape = call->count == 1 && call->args[0].kind == EV_TUPLE
                 ? call->args[0]
                 : ev_tuple(&build->eval, call->loc, call->args, call->count);
@@ -194,9 +224,9 @@ void module_assign(struct eval *eval, struct module *self, const char *name, str
     struct module_tensor *mine;
 
     mine = module_find_tensor(self, name);
-    if (value.kind == EV_TENSOR && value.own && value.own == mine)
+    if (ev_has_value(&value) && value.own && value.own == mine)
         return;
-    if (value.kind == EV_TENSOR && value.own && value.own->kind == MODULE_PARAMETER) {
+    if (ev_has_value(&value) && value.own && value.own->kind == MODULE_PARAMETER) {
         diag_error(eval->cx, loc, "this parameter has a place already, '%s': it cannot be '%s' too",
                    value.own->path, name);
         diag_hint(eval->cx, "`tie:` shares parameters; what is read alone may stand in a list");
@@ -379,7 +409,7 @@ static struct value *unknown(struct eval *eval, struct module_tensor *tensor, st
 
     op->tensor.tensor = tensor;
     op->loc = loc;
-    value = graph_value(eval->graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    value = graph_value_of(eval->graph, op, tensor);
     graph_append(eval->graph, op);
     return value;
 }
@@ -390,7 +420,7 @@ struct ev module_read_tensor(struct eval *eval, struct module_tensor *tensor, st
 
     if (!tensor->computed)
         tensor->computed = unknown(eval, tensor, loc);
-    out = ev_fresh(eval, ev_tensor(loc, tensor->computed));
+    out = ev_fresh(eval, ev_of_tensor(loc, tensor, tensor->computed));
     out.own = tensor;
     return out;
 }
@@ -409,8 +439,8 @@ static struct module_tensor initial_form(struct builder *build, struct scope *sc
 
     if (x->own)
         form = *x->own;
-    form.dtype = x->tensor->dtype;
-    form.ndim = x->tensor->ndim;
+    form.dtype = x->kind == EV_COMPLEX ? dtype_of_parts(x->tensor->dtype) : x->tensor->dtype;
+    form.ndim = x->tensor->ndim - (x->kind == EV_COMPLEX);
     form.zero_row = -1;
     form.a = form.b = 0;
     for (int i = 0; i < form.ndim; i++) {
@@ -438,6 +468,9 @@ static void begin_again(struct builder *build, struct scope *scope, const struct
                                      .moment = build->moment++};
     struct ev number = ev_float(init->loc, form.a);
     struct value *to = NULL;
+
+    if (x->kind == EV_COMPLEX)
+        number = ev_tensor(init->loc, eval_pairs(eval, init->loc, &number, x->tensor->dtype));
 
     if (x->tensor->constant && form.init == INIT_VALUE)
         to = build_const(eval, init->loc, form.value);
@@ -481,7 +514,7 @@ static void call_initial(struct builder *build, struct scope *scope, const struc
         known |= strncmp(module_inits[i], expr->a->text, strlen(expr->a->text)) == 0;
     if (tensor.kind == EV_BAD || tensor.kind == EV_NONE)
         return;
-    if (known && tensor.kind == EV_TENSOR)
+    if (known && ev_has_value(&tensor))
         begin_again(build, scope, &tensor, call_of(build, expr, expr->a->text, 1));
     else
         leave_out(build, expr->loc);
@@ -509,7 +542,7 @@ static bool call_change(struct builder *build, struct scope *scope, const struct
         base = eval_expr(&build->eval, scope, callee->a);
     else if (callee->a->kind != EXPR_NAME || !eval_find_name(&build->eval, scope, callee->a, &base))
         return false;
-    if (base.kind != EV_TENSOR || !base.own)
+    if (!ev_has_value(&base) || !base.own)
         return base.kind == EV_NONE || base.kind == EV_BAD;
     for (int i = 0; i < COUNT(changes); i++) {
         if (strcmp(changes[i].method, callee->text) != 0)
@@ -537,7 +570,7 @@ bool module_assign_to(struct eval *eval, const struct ev *base, const struct exp
                   "`tie:` shares a parameter; nn.init.NAME_(x) and x.data.NAME_() say how it begins");
         return true;
     }
-    if (base->kind != EV_TENSOR || !base->own)
+    if (!ev_has_value(base) || !base->own)
         return false;
     if (strcmp(target->text, "requires_grad") == 0 && ev_get_bool(&value, &base->own->requires_grad))
         return true;
@@ -570,7 +603,7 @@ static bool call_requires_grad(struct builder *build, struct scope *scope, const
         truth = eval_expr(&build->eval, scope, expr->items[0]);
     if (base.kind == EV_SPACE && base.module)
         base = ev_module(base.loc, base.module);
-    if (!ev_get_bool(&truth, &wanted) || !(base.kind == EV_MODULE || (base.kind == EV_TENSOR && base.own)))
+    if (!ev_get_bool(&truth, &wanted) || !(base.kind == EV_MODULE || (ev_has_value(&base) && base.own)))
         return base.kind == EV_BAD;
     if (base.kind == EV_MODULE)
         want_gradients(base.module, wanted);

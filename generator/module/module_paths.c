@@ -298,9 +298,9 @@ static bool check_storage(struct cx *cx, const struct module_tree *tree, const s
 
     if (strcmp(own->dtype, dtype_rows[tree->dtype].name) == 0)
         return true;
-    if (tree->dtype != DTYPE_FLOAT32 || !own->kind) {
+    if (tree->dtype != DTYPE_FLOAT32 || tree->complex || !own->kind) {
         diag_error(cx, own->value_loc, "a model that computes in %s does not pack its weights as %s",
-                   dtype_rows[tree->dtype].name,
+                   dtype_rows[tree->complex ? dtype_of_parts(tree->dtype) : tree->dtype].name,
                    own->kind ? storage_text(&cx->arena, own->kind) : own->dtype);
         diag_hint(cx, "bfloat16, float16, int8 and int4 are for the dtype float32");
         return false;

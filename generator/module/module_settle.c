@@ -56,7 +56,7 @@ static void settle_tensor(struct builder *build, struct module_tensor *tensor, s
     }
     tensor->computed = value;
     if (value->constant) {
-        module_set_value(build, tensor, ev_tensor(tensor->loc, value), false);
+        module_set_value(build, tensor, ev_of_tensor(tensor->loc, tensor, value), false);
         if (!tensor->is_constant)
             ARENA_PUSH(&build->cx->arena, memories->list, memories->count,
                        ((struct memory){build_storage(value), tensor}));

@@ -15,7 +15,7 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
     tensor->path = module->path[0] ? arena_format(&build->cx->arena, "%s.%s", module->path, name) : name;
     tensor->loc = loc;
     tensor->owner = module;
-    tensor->dtype = build->tree->dtype;
+    tensor->dtype = build->tree->complex ? dtype_of_parts(build->tree->dtype) : build->tree->dtype;
     tensor->persistent = kind != MODULE_STATE;
     tensor->requires_grad = kind == MODULE_PARAMETER;
     tensor->key = tensor->zero_row = -1;
@@ -49,12 +49,13 @@ bool module_set_shape(struct builder *build, struct module_tensor *tensor, const
 {
     const struct ev *items = shape->kind == EV_TUPLE ? shape->items : shape;
     int count = shape->kind == EV_TUPLE ? shape->count : 1;
+    const int pair = dtype_is_complex(tensor->dtype); /* graphs have one more: the parts */
     int64_t elements = 1;
 
     if (shape->kind == EV_BAD)
         return false;
-    if (count > MAX_DIMS) {
-        diag_error(build->cx, shape->loc, "'%s' has more than %d dimensions", tensor->path, MAX_DIMS);
+    if (count > MAX_DIMS - pair) {
+        diag_error(build->cx, shape->loc, "'%s' has more than %d dimensions", tensor->path, MAX_DIMS - pair);
         return false;
     }
     for (int i = 0; i < count; i++) {
@@ -84,20 +85,41 @@ bool module_set_shape(struct builder *build, struct module_tensor *tensor, const
     return true;
 }
 
+/* What `cast` makes of a value: a tensor of that type, or of another one; complex where either is. */
+static struct ev as_dtype(struct builder *build, const struct module_tensor *tensor, struct ev value)
+{
+    struct eval *eval = &build->eval;
+    const enum dtype part = dtype_part(tensor->dtype);
+
+    if (dtype_is_complex(tensor->dtype))
+        return ev_complex(value.loc, eval_pairs(eval, value.loc, &value, part));
+    if (value.kind == EV_TENSOR)
+        return ev_tensor(value.loc, build_cast(eval, value.loc, value.tensor, tensor->dtype));
+    diag_error(build->cx, value.loc, "the value of '%s' is complex, and its dtype is %s", tensor->path,
+               dtype_rows[tensor->dtype].name);
+    return ev_bad(value.loc);
+}
+
 bool module_set_value(struct builder *build, struct module_tensor *tensor, struct ev value, bool cast)
 {
+    enum dtype dtype = dtype_part(tensor->dtype);
+
     if (value.kind == EV_BAD)
         return false;
-    if (value.kind != EV_TENSOR) { /* a number, or a list, which stands for a tensor */
-        struct ev made = build_tensor(&build->eval, value.loc, &value, cast ? &tensor->dtype : NULL);
+    if (value.kind == EV_COMPLEX && value.integer) /* a number of Python */
+        value = ev_complex(value.loc,
+                           build_cast(&build->eval, value.loc, value.tensor, build->eval.default_dtype));
+    if (value.kind != EV_TENSOR &&
+        value.kind != EV_COMPLEX) { /* a number, or a list, which stands for a tensor */
+        struct ev made = build_tensor(&build->eval, value.loc, &value, cast ? &dtype : NULL);
 
         value = made.kind == EV_NONE ? value : made;
     }
-    if (value.kind != EV_TENSOR || !value.tensor->constant) {
+    if ((value.kind != EV_TENSOR && value.kind != EV_COMPLEX) || !value.tensor->constant) {
         diag_error(build->cx, value.loc,
                    "the value of '%s' must be a tensor that is known while generating, found %s",
                    tensor->path, ev_kind_text(&value));
-        if (value.kind == EV_TENSOR)
+        if (value.kind == EV_TENSOR || value.kind == EV_COMPLEX)
             diag_hint(
                 build->cx,
                 "what begins with draws is an nn.Parameter; what is made of one is computed in forward");
@@ -106,14 +128,14 @@ bool module_set_value(struct builder *build, struct module_tensor *tensor, struc
         return false;
     }
     if (cast)
-        value = ev_tensor(value.loc, build_cast(&build->eval, value.loc, value.tensor, tensor->dtype));
+        value = as_dtype(build, tensor, value);
     if (value.kind == EV_BAD)
         return false;
     tensor->init = INIT_VALUE;
     tensor->value = value.tensor->constant;
     tensor->computed = build->eval.graph ? value.tensor : NULL;
-    tensor->dtype = value.tensor->dtype;
-    tensor->ndim = value.tensor->ndim;
+    tensor->dtype = value.kind == EV_COMPLEX ? dtype_of_parts(value.tensor->dtype) : value.tensor->dtype;
+    tensor->ndim = value.tensor->ndim - (value.kind == EV_COMPLEX);
     for (int i = 0; i < tensor->ndim; i++) {
         tensor->dims[i] = tensor->value->dims[i];
         tensor->shape[i] = value.tensor->dims[i];
@@ -258,10 +280,10 @@ static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
 
 bool module_may_require_grad(struct builder *build, const struct module_tensor *tensor, struct loc loc)
 {
-    if (!tensor->requires_grad || dtype_is_float(tensor->dtype))
+    if (!tensor->requires_grad || dtype_is_float(dtype_part(tensor->dtype)))
         return true;
-    diag_error(build->cx, loc, "only floating tensors can require gradients; '%s' is %s", tensor->path,
-               dtype_rows[tensor->dtype].name);
+    diag_error(build->cx, loc, "only floating and complex tensors can require gradients; '%s' is %s",
+               tensor->path, dtype_rows[tensor->dtype].name);
     return false;
 }
 

@@ -114,7 +114,7 @@ double optim_initial(struct cx *cx, const struct optim *optim, const struct opti
 const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype, bool marked);
 
 /* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
- * parameter's, floating; complex64 is float32, of twice as many elements. scene: for a GPU, whose kernels go to `kernels`; NAME_scalars
+ * parameter's, floating; a complex one is its parts, which are twice as many. scene: for a GPU, whose kernels go to `kernels`; NAME_scalars
  * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL. */
 struct nest_scene;
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,

@@ -136,6 +136,23 @@ static bool number_of(struct reader *r, const char *class, const struct scope *a
     return false;
 }
 
+/* Complex numbers have no order. */
+static bool may_clip_values(struct reader *r, const struct expr *expr)
+{
+    for (int i = 0; i < r->tree->key_count; i++) {
+        const struct module_tensor *tensor = r->tree->keys[i];
+
+        if (!is_trained(tensor) || !dtype_is_complex(tensor->dtype))
+            continue;
+        diag_error(r->cx, expr->loc,
+                   "clip_grad_value_ is not supported for complex types, as in PyTorch; '%s' is %s",
+                   tensor->path, dtype_rows[tensor->dtype].name);
+        diag_hint(r->cx, "clip_grad_norm_ takes their magnitudes");
+        return false;
+    }
+    return true;
+}
+
 static bool read_clip(struct reader *r, const struct expr *expr)
 {
     static const struct optim_family family = {
@@ -151,7 +168,7 @@ static bool read_clip(struct reader *r, const struct expr *expr)
         return false;
     training->clip = row->clip;
     if (row->clip == CLIP_VALUE)
-        return number_of(r, name, &args, "clip_value", &training->max_norm);
+        return may_clip_values(r, expr) && number_of(r, name, &args, "clip_value", &training->max_norm);
     if (!ev_get_bool(optim_argument(&args, "error_if_nonfinite"), &training->error_if_nonfinite)) {
         optim_wrong(&r->eval, name, "error_if_nonfinite", optim_argument(&args, "error_if_nonfinite"),
                     "True or False");

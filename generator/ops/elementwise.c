@@ -375,7 +375,7 @@ const struct elementwise_row *elementwise_module(const char *class_name)
 
 const char *elementwise_refuses(struct cx *cx, const struct elementwise_row *row, enum dtype dtype)
 {
-    bool refused = dtype == DTYPE_COMPLEX64 || (dtype == DTYPE_BOOL && (row->flags & ELEMENTWISE_NO_BOOL)) ||
+    bool refused = dtype_is_complex(dtype) || (dtype == DTYPE_BOOL && (row->flags & ELEMENTWISE_NO_BOOL)) ||
                    (!dtype_is_float(dtype) && (row->flags & ELEMENTWISE_ONLY_FLOAT));
 
     if (!refused)

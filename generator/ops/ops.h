@@ -325,8 +325,8 @@ struct op {
     union {
         struct {
             int index;
-            bool constant;
-        } input; /* constant: no gradient flows to it */
+            bool constant, complex;
+        } input; /* constant: no gradient flows to it; complex: callers see its pairs as complex numbers */
         struct {
             const struct module_tensor *tensor;
         } tensor;
@@ -451,13 +451,15 @@ struct op {
         } write; /* detached: of a layer, beside the gradients' way. rows: input 2 says where along axis 0 those of input 3 go */
         /* The first `seen` values are only looked at: FORWARD: what went into the module; BACKWARD: the gradients of its
          * results. Of the two in backward: the boundary of forward, where these values' gradients come by, and which of the
-         * values that hooks may change there each is of; the others have none. */
+         * values that hooks may change there each is of; the others have none. Of those in forward: which values hooks see as complex
+         * numbers. */
         struct {
             const struct module *module;
             enum fence_kind kind;
             int seen;
             const struct op *forward;
             const int *slots;
+            const bool *complex;
         } fence;
         struct {
             struct region *region;

@@ -91,7 +91,7 @@ union scalar dtype_convert(enum dtype from, enum dtype to, union scalar value)
 {
     union scalar result;
 
-    assert(from != DTYPE_COMPLEX64 && to != DTYPE_COMPLEX64);
+    assert(!dtype_is_complex(from) && !dtype_is_complex(to));
     if (dtype_is_float(from)) {
         if (dtype_is_float(to))
             result.f = dtype_round(to, value.f);

@@ -25,9 +25,11 @@ const struct op_row op_row_input = {.name = "input",
 
 static const char *tensor_infer(struct cx *cx, struct op *op)
 {
-    const struct module_tensor *tensor = op->tensor.tensor;
+    const struct dim *dims[MAX_DIMS];
+    enum dtype dtype;
+    const int ndim = module_tensor_shown(&cx->arena, op->tensor.tensor, &dtype, dims);
 
-    return set_output(cx, op, tensor->dtype, tensor->ndim, tensor->shape);
+    return set_output(cx, op, dtype, ndim, dims);
 }
 
 static void tensor_dump(struct text *text, const struct op *op)

@@ -239,7 +239,7 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         const struct module_tensor *tensor = tree->keys[i];
 
         if (tensor->kind != MODULE_PARAMETER || !tensor->requires_grad || tensor->first != tensor ||
-            !dtype_is_float(tensor->dtype))
+            !dtype_is_float(dtype_part(tensor->dtype)))
             continue;
         plan->gradient_offsets[plan->gradient_count] = plan->gradient_bytes;
         if (kept)

@@ -337,6 +337,7 @@ enum part call_part_of(const struct op *call); /* the part of its region's varia
 int fence_slot_count(const struct op *fence);
 int fence_value_in(const struct op *fence, int slot);             /* which input of the op it is; -1: none */
 const struct value *fence_like(const struct op *fence, int slot); /* what has the slot's shape */
+bool fence_is_complex(const struct op *fence, int slot);          /* hooks see its pairs as complex numbers */
 
 /* Whether the value has the slot's shape and a struct modc_tensor of its own: it is another slot, or a local that place->shown. */
 bool fence_shows_whole(const struct op *fence, int slot);

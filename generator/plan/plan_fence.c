@@ -27,11 +27,17 @@ const struct value *fence_like(const struct op *fence, int slot)
     return slots_of(fence)->inputs[slots_of(fence)->fence.seen + slot];
 }
 
+bool fence_is_complex(const struct op *fence, int slot)
+{
+    return slots_of(fence)->fence.complex[slots_of(fence)->fence.seen + slot];
+}
+
 bool fence_shows_whole(const struct op *fence, int slot)
 {
     const int at = fence_value_in(fence, slot);
     const struct value *like = fence_like(fence, slot), *value = at < 0 ? NULL : fence->inputs[at];
-    bool same = value && value->base == value && value->dtype == like->dtype && value->ndim == like->ndim;
+    bool same = value && value->base == value && !fence_is_complex(fence, slot) &&
+                value->dtype == like->dtype && value->ndim == like->ndim;
 
     for (int i = 0; same && i < value->ndim; i++)
         same = dim_equal(value->dims[i], like->dims[i]);

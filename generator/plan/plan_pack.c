@@ -577,6 +577,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     entry->name = entry_name(cx, group, entry, value, packing.n_axis);
     if (planes == 0 && !entry->op && entry->operand_count == 1 && dag_is_identity(entry->dag) &&
         !entry->operand_entries[0] && entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
+        !dtype_is_complex(entry->operands[0]->base->op->tensor.tensor->dtype) &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;
     entry->passing = unknown == PASSING;

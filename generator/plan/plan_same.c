@@ -92,6 +92,9 @@ static bool same_fence(const struct pair *pair, const struct op *a, const struct
         a->fence.seen != b->fence.seen || a_slots->input_count != b_slots->input_count ||
         a_slots->fence.seen != b_slots->fence.seen)
         return false;
+    for (int i = a_slots->fence.seen; i < a_slots->input_count; i++)
+        if (a_slots->fence.complex[i] != b_slots->fence.complex[i])
+            return false;
     for (int i = a->fence.seen; a->fence.forward && i < a->input_count; i++)
         if (a->fence.slots[i - a->fence.seen] != b->fence.slots[i - b->fence.seen])
             return false;

@@ -139,7 +139,7 @@ static bool is_number(const struct graph *graph, const struct value *base)
     int64_t count = tensor ? tensor_count(tensor) : 0;
     int index;
 
-    if (count == 0 || base->dtype == DTYPE_COMPLEX64 || planner_is_output(graph, base, &index))
+    if (count == 0 || planner_is_output(graph, base, &index))
         return false;
     for (int64_t i = 1; i < count; i++)
         if (memcmp(&tensor->data[i], &tensor->data[0], sizeof tensor->data[0]) != 0)

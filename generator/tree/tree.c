@@ -50,6 +50,23 @@ int64_t module_tensor_count(const struct module_tensor *tensor)
     return count;
 }
 
+int64_t module_tensor_parts(const struct module_tensor *tensor)
+{
+    return module_tensor_count(tensor) * (dtype_is_complex(tensor->dtype) ? 2 : 1);
+}
+
+int module_tensor_shown(struct arena *arena, const struct module_tensor *tensor, enum dtype *dtype,
+                        const struct dim *dims[MAX_DIMS])
+{
+    int ndim = tensor->ndim;
+
+    memcpy(dims, tensor->shape, sizeof tensor->shape);
+    if (dtype_is_complex(tensor->dtype))
+        dims[ndim++] = dim_const(arena, 2);
+    *dtype = dtype_part(tensor->dtype);
+    return ndim;
+}
+
 struct module_tensor *module_tensor_origin(struct module_tensor *tensor)
 {
     while (tensor->source)

@@ -223,6 +223,7 @@ struct module_tree {
     const struct rollout *rollout;     /* rollout.h; NULL: none */
     const struct tokenizer *tokenizer; /* tokenizer.h; NULL: none */
     const struct chat *chat;           /* chat.h; NULL: none */
+    bool complex;                      /* what has no type of its own is complex, of parts that are `dtype` */
     bool one_row; /* of a sequence in a call: modules carry something from one row to the next */
     const struct generation *generation; /* generation.h; NULL: none */
     enum dtype dtype;
@@ -237,6 +238,13 @@ struct module_tensor *module_find_tensor(const struct module *module, const char
 bool module_is_copied(const struct module *module);
 
 int64_t module_tensor_count(const struct module_tensor *tensor);
+
+/* The same as graphs and emitted code count: the parts of complex ones. */
+int64_t module_tensor_parts(const struct module_tensor *tensor);
+
+/* What graphs have in its place: itself, or of a complex one the pairs of its parts. Returns the number of dimensions. */
+int module_tensor_shown(struct arena *arena, const struct module_tensor *tensor, enum dtype *dtype,
+                        const struct dim *dims[MAX_DIMS]);
 
 /* The tensor whose initial value this one has: the end of its ties, or itself. */
 struct module_tensor *module_tensor_origin(struct module_tensor *tensor);

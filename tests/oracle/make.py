@@ -307,6 +307,7 @@ def all_cases():
                "build/vectors/lstm_calls/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
+    yield from complex_numbers()
     yield from gathered()
     yield from joined()
     yield from cameras()
@@ -327,6 +328,17 @@ def all_cases():
     yield from forced()
     yield from folder("language")
     yield from folder("layers")
+
+
+def complex_numbers():
+    spec, narrow, wide = "tests/specs/complex_training.yaml", torch.complex64, torch.complex128
+    inputs = {"x": draw(401, 4, 6, dtype=narrow), "line": draw(402, 4, 2, 8, dtype=narrow)}
+    yield Case("complex_training_steps", spec, "--steps 8 --seed 3", {**inputs, "target": draw(403, 4, 4, dtype=narrow)}, state=True)
+    yield Case("complex_training_hooks", spec, "--seed 3 --backward --hooks blocks.0=scale:2.0 --pre-hooks conv=scale:0.5 "
+               "--backward-hooks blocks.1.act=scale:3.0", {**inputs, "grad.h": draw(404, 4, 4, dtype=narrow),
+                                                           "grad.wave": draw(405, 4, 3, 6, dtype=narrow)})
+    yield Case("complex_training_128", spec, "--dtype complex128 --steps 3 --seed 3 --rtol 1e-9",  # of parameters that are float32, too
+               {"x": draw(406, 2, 6, dtype=wide), "line": draw(407, 2, 2, 8, dtype=wide), "target": draw(408, 2, 4, dtype=wide)})
 
 
 def gathered():
@@ -718,7 +730,8 @@ def upstream_of(args, path, inputs):
     except (RuntimeError, TypeError):  # an input that PyTorch takes as a constant alone
         return {}
     return {key: draw(zlib.crc32(f"{path.stem} grad.{key}".encode()), *tensor.shape, dtype=tensor.dtype)
-            for key, tensor in results.items() if tensor.is_floating_point() and not key.startswith("grad.")}
+            for key, tensor in results.items()
+            if (tensor.is_floating_point() or tensor.is_complex()) and not key.startswith("grad.")}
 
 
 def run_backward(args, inputs):
@@ -734,6 +747,8 @@ def ranges_of(text):
 
 
 def drawn(seed, shape, dtype, limits):
+    if dtype.is_complex:
+        return torch.view_as_complex(drawn(seed, (*shape, 2), torch.zeros((), dtype=dtype).real.dtype, limits))
     if dtype.is_floating_point:
         values = draw(seed, *shape, dtype=torch.float64)
         if limits:  # spread evenly
@@ -765,7 +780,7 @@ def write(case):
         safetensors_io.save(paths["expect"], outputs)
     if case.state:
         safetensors_io.save(folder / "state.safetensors", state)
-    if case.smooth and all(tensor.dtype != torch.float64 for tensor in outputs.values()):
+    if case.smooth and not any(tensor.dtype == torch.float64 or tensor.is_complex() for tensor in outputs.values()):
         distance = 4 * torch_run.own_distance(args)
         records = safetensors_io.records_of(outputs)[0].values()
         if distance > max([compare.TOLERANCE["F32"], args.rtol or 0, *(compare.TOLERANCE.get(record.dtype, 0) for record in records)]):

@@ -16,6 +16,7 @@ import contextlib
 import copy
 import fnmatch
 import functools
+import inspect
 import math
 import pathlib
 import re
@@ -34,7 +35,7 @@ import safetensors_io
 import vision
 
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
-          "uint8", "bool", "float", "double", "half", "long", "int", "short"}
+          "uint8", "bool", "cfloat", "cdouble", "float", "double", "half", "long", "int", "short"}
 # Keys that change how a model is emitted, never what it computes.
 NO_EFFECT = {"modc", "device", "rollout", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
              "checkpoint"}
@@ -523,6 +524,8 @@ def with_tensor_arguments(cls):
             args = [torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a for a in args]
             kwargs = {key: torch.tensor(a, dtype=torch.get_default_dtype()) if isinstance(a, list) else a
                       for key, a in kwargs.items()}
+        if Constructed.dtype and "dtype" in inspect.signature(cls).parameters:
+            kwargs.setdefault("dtype", Constructed.dtype)
         return cls(*args, **kwargs)
     return build
 
@@ -706,7 +709,7 @@ class SpecModule(nn.Module):
             tensor = tensor.to(dtype or tensor.dtype).clone() if isinstance(tensor, torch.Tensor) \
                 else torch.tensor(tensor, dtype=dtype)
         else:
-            tensor = torch.zeros(tuple(names.evaluate(description["shape"])), dtype=dtype or default)
+            tensor = torch.zeros(tuple(names.evaluate(description["shape"])), dtype=dtype or Constructed.dtype or default)
             if "init" in description:
                 found = InitNames(names, tensor).evaluate(description["init"])
                 if callable(found):
@@ -964,14 +967,26 @@ def within(path, outer):
 
 # ---- the spec -----------------------------------------------------------------------------------------------------
 
+class Constructed:
+    """The `dtype` of modules and tensors that say none, of a spec with a complex dtype: PyTorch has no complex default."""
+    dtype = None
+
+
 @contextlib.contextmanager
 def default_dtype(dtype):
-    old = torch.get_default_dtype()
-    torch.set_default_dtype(dtype if dtype.is_floating_point else torch.float32)
+    old, before = torch.get_default_dtype(), Constructed.dtype
+    torch.set_default_dtype(part_of(dtype))
+    Constructed.dtype = dtype if dtype.is_complex else None
     try:
         yield
     finally:
         torch.set_default_dtype(old)
+        Constructed.dtype = before
+
+
+def part_of(dtype):
+    """The type of the parts of a complex one; else itself."""
+    return torch.zeros((), dtype=dtype).real.dtype if dtype.is_complex else dtype
 
 
 @contextlib.contextmanager
@@ -1187,7 +1202,7 @@ class Spec:
     def load_file(self, path):
         """Tensors of a file beside the spec; floats become the model's, as when they are loaded."""
         tensors = safetensors_io.load(pathlib.Path(self.path).parent / path)
-        return {name: tensor.to(self.dtype) if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+        return {name: tensor.to(part_of(self.dtype)) if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
 
     def dtype_of(self, text):
         if text is None:
@@ -1210,8 +1225,6 @@ class Spec:
             self.call_lazy(root)
             if self.changes:
                 self.draw_again(root, seed)
-            if self.dtype.is_complex:
-                root.to(self.dtype)
         for path in self.ties:
             owner, _, name = path.rpartition(".")
             parent, _, key = self.origin(path).rpartition(".")
@@ -1362,7 +1375,7 @@ class Spec:
             raise SpecError(f"inputs lack {missing}")
         given = {name: inputs[name].clone() for name in arguments}  # sizes are read by name, too
         leaves = {name: tensor.requires_grad_() for name, tensor in given.items()
-                  if backward and tensor.is_floating_point() and name not in self.constant_inputs}
+                  if backward and (tensor.is_floating_point() or tensor.is_complex()) and name not in self.constant_inputs}
         self.size_values = self.find_sizes(given, inputs)
         if self.rows:
             self.rows.call(given)
@@ -1399,7 +1412,7 @@ class Spec:
         optimizer = eval(f"torch.optim.{name}(parameters, {arguments}", {"torch": torch, "parameters": parameters})
         clip, _, arguments = training.get("clip", "").partition("(")
         self.set_mode(root, True)
-        self.size_values = self.find_sizes(inputs)
+        self.size_values = self.find_sizes({name: inputs[name] for name in self.inputs})
         for _ in range(steps):
             with default_dtype(self.dtype), narrow_weights(self.storages, root), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))

@@ -25,7 +25,7 @@ static const char text[] =
     "{\n"
     "    __shared__ bool any;\n"
     "    __shared__ __align__(16) float a[2][(3 + 5) / 2 % 3];\n"
-    "    __shared__ struct modc_complex64 z[2];\n"
+    "    __shared__ double z[2];\n"
     "    MODC_DYNAMIC_SHARED(float, more);\n"
     "}\n"
     "int net_aligned(void *stream, int n)\n"

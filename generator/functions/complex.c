@@ -167,8 +167,7 @@ static struct ev fn_factors(struct eval *eval, struct ev *args, int count, struc
     return ev_tuple(eval, loc, out, 2);
 }
 
-/* (input with the parts of a channel as two, the pairs of the weight, those of the bias as two elements, or None) of a convolution,
- * as PyTorch takes them. */
+/* (input, weight, bias or None) of a convolution as real ones, where each channel is two: note [complex products]. */
 static struct ev fn_channels(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct arena *arena = &eval->cx->arena;
@@ -211,9 +210,13 @@ static struct ev fn_channels(struct eval *eval, struct ev *args, int count, stru
     scope_bind(eval, &scope, "w", ev_tensor(args[1].loc, args[1].tensor));
     scope_bind(eval, &scope, "b", biased ? ev_tensor(args[2].loc, args[2].tensor) : args[2]);
     scope_bind(eval, &scope, "channel", ev_int(eval, loc, axis));
+    scope_bind(eval, &scope, "rank", args[3]);
+    scope_bind(eval, &scope, "transposed", args[5]);
     return eval_body(eval, &scope,
                      "x = x.movedim(-1, channel + 1).flatten(channel, channel + 1)\n"
-                     "return x, w, None if b is None else b.flatten()");
+                     "u, v = w[..., 0].unsqueeze(2).unsqueeze(1), w[..., 1].unsqueeze(2).unsqueeze(1)\n"
+                     "w = _doubled(u, v, (2, 1, 2) + (1,) * rank, 1 if transposed else -1)\n"
+                     "return x, w.flatten(2, 3).flatten(0, 1), None if b is None else b.flatten()");
 }
 
 /* The complex tensor, if it has so many dimensions. */
@@ -386,8 +389,6 @@ extern const struct function_row complex_functions[];
         "complex.conv" rank "d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",        \
             COMPLEX,                                                                                         \
             .body = "x, w, b = _channels(input, weight, bias, " rank ", groups, False)\n"                    \
-                    "u, v = w[..., 0], w[..., 1]\n"                                                          \
-                    "w = stack((stack((u, -v), 2), stack((v, u), 2)), 1).flatten(2, 3).flatten(0, 1)\n"      \
                     "y = torch.conv" rank "d(x, w, b, stride, padding, dilation, groups)\n"                  \
                     "return _as_channels(y, " behind ")"                                                     \
     }
@@ -397,8 +398,6 @@ extern const struct function_row complex_functions[];
         "d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1)",          \
             COMPLEX,                                                                                         \
             .body = "x, w, b = _channels(input, weight, bias, " rank ", groups, True)\n"                     \
-                    "u, v = w[..., 0], w[..., 1]\n"                                                          \
-                    "w = stack((stack((u, v), 2), stack((-v, u), 2)), 1).flatten(2, 3).flatten(0, 1)\n"      \
                     "y = torch.conv_transpose" rank                                                          \
                     "d(x, w, b, stride, padding, output_padding, groups, dilation)\n"                        \
                     "return _as_channels(y, " behind ")"                                                     \
@@ -427,9 +426,13 @@ const struct function_row complex_functions[] = {
     {"_part_dtype(dtype)", COMPLEX, .build = fn_part_dtype},
     {"_shown_by(pairs, input)", COMPLEX, .build = fn_shown_by},
     {"_channels(input, weight, bias, rank, groups, transposed)", COMPLEX, .build = fn_channels},
-    {"_expanded(b)", HIDDEN, /* note [complex products] */
-     .body = "b = stack((b, stack((-b[..., 1], b[..., 0]), -1)), -3 if b.ndim > 2 else -2)\n"
-             "return b.flatten(-4, -3).flatten(-2, -1) if b.ndim > 3 else b.flatten(0, 1)"},
+    {"_expanded(b)", HIDDEN,
+     .body = "u, v, at = b[..., 0].unsqueeze(-1), b[..., 1].unsqueeze(-1), -3 if b.ndim > 2 else -2\n"
+             "w = _doubled(u.unsqueeze(at), v.unsqueeze(at), (2, 1, 2) if b.ndim > 2 else (2, 2), 1)\n"
+             "return w.flatten(-4, -3).flatten(-2, -1) if b.ndim > 2 else w.flatten(0, 1)"},
+    {"_doubled(u, v, shape, sign)", HIDDEN, /* ((u, v), (-v, u)): note [complex products] */
+     .body = "same = torch.tensor([[True, False], [False, True]]).reshape(shape)\n"
+             "return torch.where(same, u, v * torch.tensor([[1, sign], [-sign, 1]]).reshape(shape))"},
     {"_as_channels(y, channel)", HIDDEN,
      .body = "return view_as_complex(y.unflatten(channel, (y.shape[channel] // 2, 2)).movedim(channel, -1))"},
     {"_pairs_product(a, b)", HIDDEN,

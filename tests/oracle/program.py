@@ -140,6 +140,11 @@ def words_of_run(options):
     return words
 
 
+def parts(tensor):
+    """A complex tensor as its parts."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
 def lost(dtype):
     """The absolute error that a result may always have: inputs are about 1, and a sum of them may be small, or 0, by chance."""
     return 2.5 * torch.finfo(dtype).eps
@@ -155,6 +160,7 @@ def differs(expected, found, rtol, limit=None):
     rounding. (compare.py says how.) `limit`: an absolute one instead."""
     if found is None or expected.dtype != found.dtype or expected.shape != found.shape:
         return True
+    expected, found = parts(expected), parts(found)
     if not expected.is_floating_point():
         return not torch.equal(expected, found)
     finite = torch.isfinite(expected)

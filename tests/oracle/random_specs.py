@@ -378,7 +378,7 @@ class Draw:
     def step(self):
         choices = [self.unary, self.binary, self.slice, self.cat, self.reshape, self.permute, self.reduce, self.matmul,
                    self.where, self.integer, self.compare, self.softmax, self.call_function, self.parameter, self.shape,
-                   self.parts, self.add_in_place, self.make_tensor, self.condition, self.complex] + [self.attention] * 2
+                   self.parts, self.add_in_place, self.make_tensor, self.condition, self.complex, self.complex_tensor] + [self.attention] * 2
         if self.kind == "graph":
             choices += [self.module] * 8
         if self.kind == "images":
@@ -686,6 +686,19 @@ class Draw:
         z = self.pick(["torch.view_as_complex({a}.unflatten(-1, (-1, 2)).contiguous())", "torch.complex({a}[..., ::2], {a}[..., 1::2])"])
         text = self.pick(COMPLEX).format(z="z_")
         return self.say(f"torch.view_as_real(({text}).resolve_conj()).flatten(-2)".replace("z_", z.format(a=a.name)), a.dims, "float", [a])
+
+    def complex_tensor(self):
+        """A parameter or buffer of a complex type, beside a value whose parts lie side by side."""
+        a = self.some("float", lambda v: v.dims and v.dims[-1].const and v.dims[-1].const % 2 == 0)
+        if not a:
+            return None
+        n, name = a.dims[-1].const // 2, self.new_name(["phase", "turn", "carrier"])
+        z, m = f"torch.view_as_complex({a.name}.unflatten(-1, (-1, 2)).contiguous())", self.pick([0, 0, 1, 3])
+        self.tensors[self.pick(["parameters", "buffers"])][name] = \
+            f"{{shape: [{n}{f', {m}' * (m > 0)}], dtype: {'complex64' if self.dtype == 'float32' else 'complex128'}, init: ones}}"
+        text = f"{z} @ {name}.to({z}.dtype) * 0.25" if m else self.pick(["{z} * {p}", "{z} + {p} * 1j", "({z} - {p}.conj()) * 0.5"])
+        return self.say(f"torch.view_as_real({text.format(z=z, p=name)}).flatten(-2)",
+                        a.dims[:-1] + (Dim(2 * m),) if m else a.dims, "float", [a])
 
     def make_tensor(self):
         """zeros, ones, full and arange beside a value."""
@@ -1157,6 +1170,8 @@ class Draw:
         texts = [v.name for v in returned]
         if self.chance(0.3) and len(last.dims) and last.kind == "float":
             texts.append(f"{last.name}[..., :1] * 2.0")
+        if self.chance(0.15) and last.kind == "float" and last.dims and last.dims[-1].const and last.dims[-1].const % 2 == 0:
+            texts.append(f"torch.view_as_complex({last.name}.unflatten(-1, (-1, 2)).contiguous()) * (0.5 - 1j)")
         if self.chance(0.3) and len(texts) == 1 and self.statements[-1].startswith(last.name + " = "):
             texts[0] = self.statements.pop().partition(" = ")[2]
         texts += self.written([v for v in used[:-1] if v.kind == "float" and v.dims and v.dims[-1].const])
@@ -1341,6 +1356,8 @@ def extending(draw, root, generator):
 
 def normal(generator, shape, dtype):
     """The same numbers in every version of torch."""
+    if dtype.is_complex:
+        return torch.view_as_complex(normal(generator, (*shape, 2), torch.float64)).to(dtype)
     count = 1
     for n in shape:
         count *= n
@@ -1415,6 +1432,8 @@ def draw_training(draw, root, generator):
         return ""
     terms = [generator.choice(TERMS).format(v=name) for name in names]
     clip = generator.choice(["", "", "clip_grad_norm_(0.5)", "clip_grad_value_(0.05)"])
+    if "value" in clip and any(parameter.is_complex() for parameter in root.parameters()):
+        clip = ""
     fused = "norm" not in clip and generator.random() < 0.5
     return "\n".join(["training:", "  loss:", *(f"    - loss{i} = {term}" for i, term in enumerate(terms)),
                       "    - return 0.1 * (" + " + ".join(f"loss{i}" for i in range(len(terms))) + ")",
@@ -1427,7 +1446,7 @@ def draw_weights(spec, root, generator):
     for key in spec.ties:
         del state[key]
     for key, tensor in state.items():
-        if not tensor.is_floating_point():
+        if not tensor.is_floating_point() and not tensor.is_complex():
             state[key] = tensor + generator.randrange(5)
             continue
         noise = normal(generator, tuple(tensor.shape), tensor.dtype)
@@ -1463,7 +1482,9 @@ def distances(after, exact, least):
     """{key of the state_dict: how far it may lie from PyTorch's}: four times its distance from a float64 run, and no less than
     `least`, since a mean of nearly equal values is divided by their small deviation where norms follow each other."""
     found = {}
+    exact = {name: program.parts(tensor) for name, tensor in exact.items()}
     for name, tensor in after.items():
+        tensor = program.parts(tensor)
         if tensor.dtype == torch.float32 and tensor.numel() and torch.isfinite(tensor).all():
             largest = exact[name].double().abs().max().item()
             distance = (tensor.double() - exact[name].double()).abs().max().item() / max(largest, 1e-30)
@@ -1507,7 +1528,7 @@ def tolerances(outputs, exact, mixed, winograd):
 def draw_upstream(outputs, generator):
     """grad.OUTPUT of floating outputs; some are left out, which means zero."""
     return {f"grad.{name}": normal(generator, tuple(tensor.shape), tensor.dtype) for name, tensor in outputs.items()
-            if tensor.is_floating_point() and (len(outputs) == 1 or generator.random() < 0.85)}
+            if (tensor.is_floating_point() or tensor.is_complex()) and (len(outputs) == 1 or generator.random() < 0.85)}
 
 
 def gradient_limits(outputs, exact, mixed):
@@ -1776,10 +1797,11 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
     outputs, exact, after, after_exact = model.run(inputs, draw.sequence, **how)
     if chance := zero_by_chance(model, outputs, inputs, random.Random(f"{draw.numbers}.{name}"), draw.sequence, how):
         raise Rejected(f"{', '.join(chance)}: 0 by chance")
-    plain = [{key: tensor for key, tensor in all_.items() if key in outputs and not key.startswith("grad.")} for all_ in (outputs, exact)]
+    real = [{key: program.parts(tensor) for key, tensor in all_.items()} for all_ in (outputs, exact)]
+    plain = [{key: tensor for key, tensor in all_.items() if key in outputs and not key.startswith("grad.")} for all_ in real]
     needed = tolerances(*plain, mixed, draw.winograd)
     if args.backward:
-        limits = gradient_limits(outputs, exact, mixed)
+        limits = gradient_limits(*real, mixed)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)
     options += ["--expect", f"{name}.expect.safetensors"]
     if needed:

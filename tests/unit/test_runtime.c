@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +174,56 @@ static void test_writer(void **state)
     assert_false(modc_reader_find(&reader, "a\"\n", &item));
     named[1].name = "w";
     assert_int_equal(modc_write_tensors(named, 2, out, sizeof out, &length), MODC_ARGUMENT);
+}
+
+/* complex128, which files have no type for, comes back from pairs of float64 that the metadata name; others stay what they are. */
+static void test_complex(void **state)
+{
+    static const double wide[4] = {1.5, -2.0, 0.1, 1e300};
+    static const float narrow[4] = {1.5f, -2.0f, 0.1f, -0.0f};
+    static const char header[] =
+        "{\"__metadata__\":{\"modc.complex128\":\"one\\nz\\\"\"},"
+        "\"one\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,16]},"
+        "\"pairs\":{\"dtype\":\"F64\",\"shape\":[2,2],\"data_offsets\":[16,48]},"
+        "\"z\\\"\":{\"dtype\":\"F64\",\"shape\":[1,2,2],\"data_offsets\":[48,80]},"
+        "\"c\":{\"dtype\":\"C64\",\"shape\":[2],\"data_offsets\":[80,96]}}";
+    struct modc_named_tensor named[] = {{"c", {(void *)narrow, MODC_COMPLEX64, 1, {2}}},
+                                        {"z\"", {(void *)wide, MODC_COMPLEX128, 2, {1, 2}}},
+                                        {"pairs", {(void *)wide, MODC_FLOAT64, 2, {2, 2}}},
+                                        {"one", {(void *)wide, MODC_COMPLEX128, 0, {0}}}};
+    const int dims[] = {1, 2};
+    char out[512];
+    size_t length;
+    struct modc_reader reader;
+    struct modc_item item;
+    float single[4];
+    double back[4];
+
+    (void)state;
+    assert_int_equal(modc_write_tensors(named, 4, out, sizeof out, &length), MODC_OK);
+    assert_memory_equal(out + 8, header, sizeof header - 1);
+    assert_int_equal(modc_reader_open(&reader, out, length, NULL), MODC_OK);
+    assert_int_equal(reader.count, 4);
+    assert_true(modc_reader_find(&reader, "z\"", &item));
+    assert_int_equal(item.dtype, MODC_COMPLEX128);
+    assert_string_equal(item.dtype_name, "C128");
+    assert_true(modc_item_has_shape(&item, 2, dims));
+    assert_memory_equal(item.data, wide, sizeof wide);
+    assert_true(modc_reader_find(&reader, "one", &item));
+    assert_int_equal(item.dtype, MODC_COMPLEX128);
+    assert_int_equal(item.ndim, 0);
+    assert_true(modc_reader_find(&reader, "pairs", &item));
+    assert_int_equal(item.dtype, MODC_FLOAT64);
+    assert_int_equal(item.ndim, 2);
+    assert_true(modc_reader_find(&reader, "c", &item));
+    assert_int_equal(item.dtype, MODC_COMPLEX64);
+    assert_int_equal(modc_convert(back, MODC_COMPLEX128, item.data, MODC_COMPLEX64, 2), MODC_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(back[i] == (double)narrow[i]);
+    assert_int_equal(modc_convert(single, MODC_COMPLEX64, wide, MODC_COMPLEX128, 2), MODC_OK);
+    assert_true(single[0] == 1.5f && single[1] == -2.0f && single[2] == 0.1f && isinf(single[3]));
+    assert_int_equal(modc_convert(single, MODC_FLOAT32, wide, MODC_COMPLEX128, 2), MODC_ARGUMENT);
+    assert_int_equal(modc_convert(back, MODC_COMPLEX128, wide, MODC_FLOAT64, 2), MODC_ARGUMENT);
 }
 
 /* Many more tensors than one batch of the sort, given in the wrong order. */
@@ -1661,6 +1712,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_writer),
+        TEST(test_complex),
         TEST(test_many),
         TEST(test_reader_faults),
         TEST(test_deep_header),

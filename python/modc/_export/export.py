@@ -433,6 +433,8 @@ def apart(outputs, wanted, names, bound, training, what, hint=None):
 
 def distance(have, want):
     """How far a tensor is from another one, relative to the largest number of that; of integers, how many are others."""
+    if want.is_complex():
+        return distance(*(torch.view_as_real(tensor.resolve_conj()) for tensor in (have, want)))
     if not want.is_floating_point():
         return float((have != want).sum())
     same = (have == want) | (have.isnan() & want.isnan())

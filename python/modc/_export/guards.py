@@ -43,6 +43,8 @@ def others_of(model, args, kwargs, sizes, chosen, seed=0):
         if item.is_floating_point():
             spread = float(item.std()) if item.numel() > 1 else 1.0
             return (torch.randn(shape, generator=generator) * (spread or 1.0) + float(item.mean() if item.numel() else 0)).to(item.dtype)
+        if item.is_complex():
+            return torch.randn(shape, generator=generator, dtype=item.dtype)
         if item.numel() == 0:
             return item
         if item.dtype == torch.bool:

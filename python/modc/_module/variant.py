@@ -24,7 +24,8 @@ from modc._module.fallback import ModuleFallbackException, ModuleIOError, Module
 from modc._module.options import LogLevel
 from modc._module.structure import Result, flatten, replaced
 
-TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-3, torch.float16: 3e-2, torch.bfloat16: 1e-1}
+TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-3, torch.float16: 3e-2, torch.bfloat16: 1e-1,
+              torch.complex64: 1e-3, torch.complex128: 1e-9}
 MANY = 16  # variants of a module after which it says so
 _catalogue = []
 

@@ -253,17 +253,18 @@ static bool see_call(struct eval *eval, struct module *module, const struct call
     const char *name = layer_find(row->becomes)->args[0].name;
     const struct value *input = NULL;
     int64_t extent;
-    int axis;
+    int axis, ndim = 0;
 
     for (int i = 0; i < call->count; i++)
-        if (call->args[i].kind == EV_TENSOR &&
-            (call->names[i] ? strcmp(call->names[i], "input") == 0 : i == 0))
+        if (ev_has_value(&call->args[i]) &&
+            (call->names[i] ? strcmp(call->names[i], "input") == 0 : i == 0)) {
             input = call->args[i].tensor;
-    axis = !input || row->axis >= 0 ? row->axis : input->ndim + row->axis;
-    if (!input || axis < 0 || axis >= input->ndim) {
+            ndim = input->ndim - (call->args[i].kind == EV_COMPLEX);
+        }
+    axis = row->axis >= 0 ? row->axis : ndim + row->axis;
+    if (!input || axis < 0 || axis >= ndim) {
         diag_error(eval->cx, call->loc, "%s takes its %s from dimension %d of its input, found %s", row->name,
-                   name, row->axis,
-                   input ? shape_text(&eval->cx->arena, input->ndim, input->dims) : "no tensor");
+                   name, row->axis, input ? shape_text(&eval->cx->arena, ndim, input->dims) : "no tensor");
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
         return false;
     }

@@ -122,6 +122,42 @@ static bool complete_layer(struct builder *build, struct module *module, const s
     return true;
 }
 
+/* dtype= of a layer that has parameters, which is no argument of its row: out of the call. False after a fault. */
+static bool take_dtype(struct builder *build, struct module *module, const struct layer_row *row,
+                       struct call *call)
+{
+    struct arena *arena = &build->cx->arena;
+    struct call rest = *call;
+    int names = 0, locs = 0;
+
+    for (int i = 0; i < LAYER_MAX_ARGS && row->args[i].name; i++)
+        if (strcmp(row->args[i].name, "dtype") == 0)
+            return true;
+    if (!row->params[0].name && !row->children[0].name && !row->becomes)
+        return true;
+    rest.args = NULL, rest.names = NULL, rest.locs = NULL, rest.count = 0;
+    for (int i = 0; i < call->count; i++) {
+        const struct ev *dtype = &call->args[i];
+
+        if (!call->names[i] || strcmp(call->names[i], "dtype") != 0) {
+            ARENA_PUSH(arena, rest.names, names, call->names[i]);
+            ARENA_PUSH(arena, rest.locs, locs, call->locs[i]);
+            ARENA_PUSH(arena, rest.args, rest.count, *dtype);
+        } else if (dtype->kind == EV_COMPLEX_DTYPE ||
+                   (dtype->kind == EV_DTYPE && dtype_is_float(dtype->dtype))) {
+            module->typed = true;
+            module->dtype = dtype->kind == EV_DTYPE ? dtype->dtype : dtype_of_parts(dtype->dtype);
+        } else if (dtype->kind != EV_NONE) {
+            if (dtype->kind != EV_BAD)
+                diag_error(build->cx, dtype->loc, "%s: dtype must be a floating or complex type, found %s",
+                           row->name, ev_text(&build->eval, dtype));
+            return false;
+        }
+    }
+    *call = rest;
+    return true;
+}
+
 bool module_build_layer(struct builder *build, struct module *module, const struct layer_row *row,
                         const struct call *call)
 {
@@ -140,7 +176,8 @@ bool module_build_layer(struct builder *build, struct module *module, const stru
 
     if (strcmp(row->name, "Identity") == 0) /* any arguments, ignored */
         own.count = 0;
-    if (!module_bind_args(build, scope, row->name, signature->args, signature->count, &own))
+    if (!take_dtype(build, module, row, &own) ||
+        !module_bind_args(build, scope, row->name, signature->args, signature->count, &own))
         return false;
     for (int i = 0; i < count; i++)
         for (int j = 0; j < scope->count; j++)

@@ -5,6 +5,15 @@
 #include <assert.h>
 #include <string.h>
 
+/* What dtype= says to the constructor, or to that of a layer whose part it is; else the model's. */
+static enum dtype tensor_dtype(const struct builder *build, const struct module *module)
+{
+    for (; module && module->layer; module = module->parent)
+        if (module->typed)
+            return module->dtype;
+    return build->tree->complex ? dtype_of_parts(build->tree->dtype) : build->tree->dtype;
+}
+
 struct module_tensor *module_add_tensor(struct builder *build, struct module *module,
                                         enum module_tensor_kind kind, const char *name, struct loc loc)
 {
@@ -15,7 +24,7 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
     tensor->path = module->path[0] ? arena_format(&build->cx->arena, "%s.%s", module->path, name) : name;
     tensor->loc = loc;
     tensor->owner = module;
-    tensor->dtype = build->tree->complex ? dtype_of_parts(build->tree->dtype) : build->tree->dtype;
+    tensor->dtype = tensor_dtype(build, module);
     tensor->persistent = kind != MODULE_STATE;
     tensor->requires_grad = kind == MODULE_PARAMETER;
     tensor->key = tensor->zero_row = -1;

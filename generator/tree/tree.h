@@ -157,6 +157,9 @@ struct module {
     struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
     int tensor_count;
     struct names child_index, tensor_index; /* see NAMES_INDEXED_FROM; of all of them, or not to be asked */
+    enum dtype
+        dtype; /* where it is `typed`: of the tensors that it and the parts of its own make, whose row says none */
+    bool typed;
     const char *extra_repr;
     const char *signature; /* spec classes: class, arguments, and what set and add changed below:
                             * "Block(4, 2) with norm: Identity()"; equal for instances that may share a region */

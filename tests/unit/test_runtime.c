@@ -181,12 +181,11 @@ static void test_complex(void **state)
 {
     static const double wide[4] = {1.5, -2.0, 0.1, 1e300};
     static const float narrow[4] = {1.5f, -2.0f, 0.1f, -0.0f};
-    static const char header[] =
-        "{\"__metadata__\":{\"modc.complex128\":\"one\\nz\\\"\"},"
-        "\"one\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,16]},"
-        "\"pairs\":{\"dtype\":\"F64\",\"shape\":[2,2],\"data_offsets\":[16,48]},"
-        "\"z\\\"\":{\"dtype\":\"F64\",\"shape\":[1,2,2],\"data_offsets\":[48,80]},"
-        "\"c\":{\"dtype\":\"C64\",\"shape\":[2],\"data_offsets\":[80,96]}}";
+    static const char header[] = "{\"__metadata__\":{\"modc.complex128\":\"one\\nz\\\"\"},"
+                                 "\"one\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,16]},"
+                                 "\"pairs\":{\"dtype\":\"F64\",\"shape\":[2,2],\"data_offsets\":[16,48]},"
+                                 "\"z\\\"\":{\"dtype\":\"F64\",\"shape\":[1,2,2],\"data_offsets\":[48,80]},"
+                                 "\"c\":{\"dtype\":\"C64\",\"shape\":[2],\"data_offsets\":[80,96]}}";
     struct modc_named_tensor named[] = {{"c", {(void *)narrow, MODC_COMPLEX64, 1, {2}}},
                                         {"z\"", {(void *)wide, MODC_COMPLEX128, 2, {1, 2}}},
                                         {"pairs", {(void *)wide, MODC_FLOAT64, 2, {2, 2}}},

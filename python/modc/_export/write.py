@@ -68,6 +68,13 @@ class Whole:
         return f"calls keep {', '.join(names)}, which was no tensor at first: let __init__ make it one, zeros for instance" \
             if names else None
 
+    def typed(self, module, text):
+        """The call that makes a module of torch.nn, with the type of its parameters where that is not the spec's."""
+        kinds = {parameter.dtype for parameter in module.parameters()} - {self.dtype}
+        if text is None or len(kinds) != 1 or any(parameter.dtype == self.dtype for parameter in module.parameters()):
+            return text
+        return f"{text[:-1]}{'' if text.endswith('()') else ', '}dtype={kinds.pop()})"
+
     def main_dtype(self):
         counts = {}
         for parameter in self.model.parameters():
@@ -225,7 +232,7 @@ class Whole:
     def module(self, path, module):
         """The text of a module: a string (a call), or lines of a list or mapping. None: it holds nothing and is never called."""
         if self.is_leaf(module):
-            return constructor(module, self.also.get(path, ()))
+            return self.typed(module, constructor(module, self.also.get(path, ())))
         if type(module) in (nn.Sequential, nn.ModuleList, nn.ModuleDict) or self.is_plain_list(module):
             return self.container(path, module)
         if path in self.instances:

@@ -5,7 +5,10 @@
  * the other, and gradients of the pairs are those that PyTorch has of complex tensors. A call with a complex argument is that of
  * the row "complex.NAME" (functions/complex.c); operators are calls of the functions that they mean. What is a Python number,
  * as 2j, has float64 pairs and `integer` 1: like other numbers it makes no tensor wider. Real operands stay real as long as a
- * function can do with that: a product of a complex and a real tensor is one of each part. */
+ * function can do with that: a product of a complex and a real tensor is one of each part.
+ *
+ * Complex types are said at the borders alone: by tensors of the tree, which graphs have as module_tensor_shown says, by inputs
+ * (op.input.complex), results of entries (graph.complex) and what hooks see (op.fence.complex). Passes, plan and kernels know none. */
 #include "eval/evaluator.h"
 
 #include <string.h>

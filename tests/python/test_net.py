@@ -21,6 +21,18 @@ from models import Case, FIT, HAS_NUMPY, HAS_TORCH, ROOM, SMALL, TOOLS, compile,
 
 from modc import _library as lib
 
+COMPLEX = """modc: 1
+model: turned
+inputs:
+  z: {shape: [2, 3], dtype: complex64}
+  wide: {shape: [2], dtype: complex128}
+parameters:
+  w: {shape: [3, 2], dtype: complex64, init: normal_}
+  v: {shape: [2], dtype: complex128, init: normal_}
+modules: {act: Tanh()}
+forward:
+  - return act(z @ self.w), wide * self.v
+"""
 SMALL_SIGNATURE = "forward(x: float32[batch, 3]) -> output: float32[batch, 4]"
 
 
@@ -920,6 +932,26 @@ class WithTorch(Case):
         (empty.untyped_storage() if hasattr(empty, "untyped_storage") else empty.storage()).resize_(0)
         self.says(ValueError, "forward(): x has shape (2, 3) and no memory", net, empty)
         self.says(ValueError, "forward(): x has shape (2, 3) and no memory", net, empty)
+
+    def test_complex(self):
+        import torch
+
+        net, z, wide = compile(COMPLEX), torch.randn(2, 3, dtype=torch.complex64), torch.ones(2, dtype=torch.complex128)
+        state = net.state_dict("torch")
+        w, v = state["w"].clone(), state["v"].clone()
+        self.assertEqual((w.dtype, w.shape, v.dtype), (torch.complex64, (3, 2), torch.complex128))
+        y, other = net(z, wide)
+        self.assertTrue(y.dtype == w.dtype and torch.allclose(y, torch.tanh(z @ w), atol=1e-5))
+        self.assertTrue(other.dtype == v.dtype and torch.equal(other, v))
+        with net.register_forward_hook("act", lambda path, inputs, output: output.mul_(2j)):
+            self.assertTrue(torch.allclose(net(z, wide)[0], 2j * torch.tanh(z @ w), atol=1e-5))
+        net.load_state_dict({"w": 2 * w, "v": v * 1j})
+        self.assertEqual(net.state_dict("modc")["w"].tolist(), (2 * w).tolist())
+        with tempfile.TemporaryDirectory() as folder:
+            net.save(f"{folder}/x.safetensors")
+            held = modc.load_file(f"{folder}/x.safetensors", arrays="torch")
+        self.assertTrue(held["v"].dtype == v.dtype and torch.equal(held["v"], v * 1j) and torch.equal(held["w"], 2 * w))
+        self.says(TypeError, "forward(): z is complex128, not complex64", net, z.to(torch.complex128), wide)
 
     def test_state_and_gradients(self):
         import torch

@@ -137,97 +137,28 @@ struct ev eval_complex_part(struct eval *eval, struct loc loc, struct value *pai
 }
 
 /* What PyTorch refuses complex tensors, which have no order and lie on no line. */
-static bool refused_by_pytorch(const char *what)
+static bool refused_by_pytorch(struct arena *arena, const char *what)
 {
-    static const char *const names[] = {"<",
-                                        "<=",
-                                        ">",
-                                        ">=",
-                                        "//",
-                                        "%",
-                                        "amax",
-                                        "amin",
-                                        "argmax",
-                                        "argmin",
-                                        "argsort",
-                                        "avg_pool",
-                                        "batch_norm",
-                                        "bernoulli",
-                                        "ceil",
-                                        "celu",
-                                        "clamp",
-                                        "clip",
-                                        "cosine_similarity",
-                                        "cross_entropy",
-                                        "cummax",
-                                        "cummin",
-                                        "elu",
-                                        "erf",
-                                        "floor",
-                                        "fmod",
-                                        "frac",
-                                        "gelu",
-                                        "glu",
-                                        "group_norm",
-                                        "hardshrink",
-                                        "hardsigmoid",
-                                        "hardswish",
-                                        "hardtanh",
-                                        "heaviside",
-                                        "huber_loss",
-                                        "instance_norm",
-                                        "interpolate",
-                                        "kthvalue",
-                                        "layer_norm",
-                                        "leaky_relu",
-                                        "log_softmax",
-                                        "logsigmoid",
-                                        "lt",
-                                        "le",
-                                        "ge",
-                                        "gt",
-                                        "max",
-                                        "max_pool",
-                                        "maximum",
-                                        "median",
-                                        "min",
-                                        "minimum",
-                                        "mish",
-                                        "mse_loss",
-                                        "nanmean",
-                                        "nansum",
-                                        "prelu",
-                                        "relu",
-                                        "relu6",
-                                        "remainder",
-                                        "round",
-                                        "rrelu",
-                                        "scaled_dot_product_attention",
-                                        "selu",
-                                        "sign",
-                                        "smooth_l1_loss",
-                                        "softmax",
-                                        "softmin",
-                                        "softplus",
-                                        "softshrink",
-                                        "sort",
-                                        "threshold",
-                                        "topk",
-                                        "trunc"};
+    static const char names[] =
+        " "
+        "< <= > >= // % amax amin argmax argmin argsort avg_pool batch_norm bernoulli ceil celu "
+        "clamp clip cosine_similarity cross_entropy cummax cummin elu erf floor fmod frac gelu "
+        "glu group_norm hardshrink hardsigmoid hardswish hardtanh heaviside huber_loss "
+        "instance_norm interpolate kthvalue layer_norm leaky_relu log_softmax logsigmoid lt le "
+        "ge gt max max_pool maximum median min minimum mish mse_loss nanmean nansum prelu relu "
+        "relu6 remainder round rrelu scaled_dot_product_attention selu sign smooth_l1_loss "
+        "softmax softmin softplus softshrink sort threshold topk trunc ";
     size_t length = strlen(what);
 
     length -= length > 1 && what[length - 1] == '_';
-    length -= length > 2 && what[length - 1] == 'd' && what[length - 2] >= '1' && what[length - 2] <= '3' ? 2
-                                                                                                          : 0;
-    for (int i = 0; i < COUNT(names); i++)
-        if (strncmp(names[i], what, length) == 0 && !names[i][length])
-            return true;
-    return false;
+    if (length > 2 && what[length - 1] == 'd' && what[length - 2] >= '1' && what[length - 2] <= '3')
+        length -= 2;
+    return strstr(names, arena_format(arena, " %.*s ", (int)length, what)) != NULL;
 }
 
 void eval_complex_fault(struct eval *eval, struct loc loc, const char *what)
 {
-    if (refused_by_pytorch(what)) {
+    if (refused_by_pytorch(&eval->cx->arena, what)) {
         diag_error(eval->cx, loc, "PyTorch has no '%s' of complex tensors", what);
         diag_hint(eval->cx, "z.abs(), z.real and z.imag are real tensors");
         return;

@@ -136,7 +136,7 @@ static const char *lookup_broken(struct cx *cx, const struct op *op)
 {
     (void)cx;
     if (op->input_count != 2 || op->inputs[1]->ndim != 2)
-        return "it has an index and a matrix";
+        return "it has two inputs";
     return dtype_is_int(op->inputs[0]->dtype) ? NULL : "its index is no integer";
 }
 

@@ -26,6 +26,7 @@ if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():  # the command, where it i
     modc.executable = lambda: command
 
 from modc._files import bytes_of, read_safetensors, records_bytes
+from modc._weights import pickles
 from modc._weights.kinds import kind_of
 from modc._weights.read import read
 
@@ -134,6 +135,12 @@ class WithoutOthers(Case):
                 (gguf([], [("a", value(9, struct.pack("<IQ", 9, 1)))]), "its metadata have an array of type 9"),
                 (b"GGUF" + struct.pack("<IQQ", 3, 2 ** 60, 0), "it ends within its header, at byte 24")]:
             self.refused(self.write("a", data), f"a GGUF file that is broken: {text}", broken)
+
+    def test_types_that_no_file_has(self):
+        for code, said in (("?complex32", "complex32"), (None, "untyped")):
+            with self.assertRaises(modc.FileError) as caught:
+                pickles.record_of_tensor("w", pickles.Tensor(None, code, 0, (2,), (1,)), None)
+            self.assertEqual(str(caught.exception), f"w is of PyTorch's {said}, which safetensors files of modc have no type for")
 
     def test_safetensors_and_index(self):
         def file(**tensors):

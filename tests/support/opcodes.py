@@ -49,6 +49,7 @@ ABOUT = {
     "passes/keep.c": ("CALL RECURRENT", "what these two save, and backward does not read, is not saved"),
     "passes/layout.c": ("CALL CONCAT CONTRACT CONV GRADIENT MAP POOL REDUCE SOFTMAX VIEW YIELD",
                         "convolutional parts become channels-last: a function for each op that can stand in one"),
+    "passes/lookup.c": ("GATHER TENSOR", "an embedding of a packed parameter"),
     "passes/legalise.c": ("FENCE MAP VIEW YIELD", "views are resolved; copies are shared; hooks get memory of their own"),
     "passes/parts.c": ("CONCAT CONTRACT VIEW", "products of a concatenation"),
     "passes/prepare.c": ("MAP VIEW", "MODEL_pack computes maps, into which views of them go"),

@@ -47,6 +47,7 @@ static const struct scratch {
                {"conv_winograd", "m", NULL},
                {"conv_winograd_tiles", "v", NULL},
                {"conv_winograd_tiles", "m", NULL},
+               {"gemm_narrow", "v", NULL},
                {"pool_planes", "v", NULL},
                {"softmax_columns", "v", NULL},
                {"ctc", "v", NULL},
@@ -343,7 +344,7 @@ static void test_templates(void **state)
         "tests/layers/functions_boxes.yaml", "tests/layers/functions_grid.yaml"};
     static const char *planned[] = {"conv=conv_plain"};
     static const char *const alone[] = {"tests/layers/conv.yaml", "tests/specs/decoder.yaml",
-                                        "specs/networks/mamba.yaml"};
+                                        "specs/networks/mamba.yaml", "tests/specs/storage.yaml"};
     const size_t paired = 2 * (sizeof specs / sizeof *specs);
     static const enum dtype types[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16};
     struct arena arena = {0};
@@ -421,6 +422,7 @@ static void test_scratch(void **state)
         {"ctc", "slope"},
         {"recurrent", "ahead"},
         {"recurrent", "gates"},
+        {"gemm_narrow", "v"},
         {"pool_planes", "columns"},
         {"pool_planes", "joined"},
         {"pool_planes", "at"},

@@ -579,7 +579,7 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->kernel = kernel;
     draft->result = element_of(draft, y->dtype);
     draft->narrow = step_packed(step, 1) ? step_packed(step, 1)->storage : NULL;
-    draft->weights = draft->narrow ? (struct element){draft->narrow->dtype, draft->result.computed}
+    draft->weights = draft->narrow         ? (struct element){draft->narrow->dtype, draft->result.computed}
                      : op->input_count > 1 ? element_of(draft, op->inputs[1]->dtype)
                                            : draft->result;
     draft->input = element_of(draft, op->inputs[0]->dtype);

@@ -35,7 +35,8 @@ struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, 
     value->op = op;
     value->dtype = dtype;
     value->ndim = ndim;
-    memcpy(value->dims, dims, (size_t)ndim * sizeof *dims);
+    if (ndim > 0)
+        memcpy(value->dims, dims, (size_t)ndim * sizeof *dims);
     value->result = op->output_count;
     value->loc = op->loc;
     ARENA_PUSH(&graph->cx->arena, op->outputs, op->output_count, value);

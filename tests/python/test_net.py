@@ -758,10 +758,10 @@ class Options(Case):
         self.assertEqual(compile(text, dtype="float32")(floats([1, 2])).dtype, "float32")
         self.says(
             modc.SpecError,
-            "modc: error: --dtype bfloat16 is not supported yet by this version of modc",
+            "modc: error: a model does not compute in int64",
             compile,
             text,
-            dtype="bfloat16",
+            dtype="int64",
         )
 
     def test_dispatch(self):

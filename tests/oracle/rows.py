@@ -614,7 +614,7 @@ function("view_as reshape_as", input=T("a b", "num"), other=T("b a", "num"))
 function("size", input=T("*", "num"), dim=DIM, check=lambda d: d.refuse(d.rank() == 0))
 function("numel nelement dim ndimension is_floating_point is_complex is_signed element_size", input=T("*", "num"))
 function("clone contiguous detach alias", input=T("*", "num"))
-function("float double long int short bool char byte", input=T("*", "num", "whole"))
+function("float double half bfloat16 long int short bool char byte", input=T("*", "num", "whole"))
 function("to type", input=T("*", "num", "whole"), dtype=DTYPE)
 function("type_as", input=T("*", "num", "whole"), other=T("a", "num"))
 

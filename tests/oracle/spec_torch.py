@@ -1067,7 +1067,9 @@ def narrow_weights(storages, root):
     input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
     written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
     by_tensor, looked_up = {}, set()
-    for name, parameter in root.named_parameters(remove_duplicate=False):
+    parameters = [(f"{path}.{name}".lstrip("."), parameter) for path, module in root.named_modules(remove_duplicate=False)
+                  for name, parameter in module._parameters.items() if parameter is not None]
+    for name, parameter in parameters:
         named = [kind for pattern, kind in storages if pattern is not None and names_path(pattern, name)]
         if named or id(parameter) in by_tensor:  # a pattern names it, or it is tied
             looked_up.add(id(parameter))

@@ -297,19 +297,6 @@ MODC_INLINE void modc_int4_set(modc_int8 *word, int nibble, int whole)
     memcpy(word, &v, sizeof v);
 }
 
-MODC_INLINE float modc_get_scale(const modc_int8 *scales, int at, enum modc_scale type)
-{
-    uint16_t two;
-    float four;
-
-    if (type == MODC_SCALE_F32) {
-        memcpy(&four, scales + at * 4, sizeof four);
-        return four;
-    }
-    memcpy(&two, scales + at * 2, sizeof two);
-    return type == MODC_SCALE_F16 ? modc_half_to_f32(two) : modc_bfloat16_to_f32(two);
-}
-
 MODC_INLINE void modc_set_scale(modc_int8 *scales, int at, enum modc_scale type, float scale)
 {
     const uint16_t two = type == MODC_SCALE_F16 ? modc_f32_to_half(scale) : modc_f32_to_bfloat16(scale);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "modc_simd.h"
 
 static const struct storage kinds[] = {
     {"bfloat16", DTYPE_BFLOAT16, 16, 0, DTYPE_BFLOAT16, false},
@@ -12,8 +13,6 @@ static const struct storage kinds[] = {
     {"int8", DTYPE_INT8, 8, 0, DTYPE_FLOAT32, false},
     {"int4", DTYPE_INT8, 4, 32, DTYPE_FLOAT16, false},
 };
-
-enum { PANEL = 16, LINE = 64 };
 
 const struct storage *storage_kind(int index)
 {
@@ -86,19 +85,12 @@ int64_t storage_group(const struct storage *storage, int64_t k)
     return storage->group > 0 ? storage->group : k;
 }
 
-static int64_t in_lines(int64_t bytes)
-{
-    return (bytes + LINE - 1) / LINE * LINE;
-}
-
 int64_t storage_head(const struct storage *storage, int64_t k)
 {
-    const int64_t group = storage_group(storage, k);
-
-    return in_lines((k + group - 1) / group * PANEL * dtype_rows[storage->scale].bytes);
+    return MODC_PANEL_SCALES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes);
 }
 
 int64_t storage_panel(const struct storage *storage, int64_t k)
 {
-    return storage_head(storage, k) + in_lines((k * storage->bits + 7) / 8 * PANEL);
+    return MODC_PANEL_BYTES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes, storage->bits);
 }

@@ -572,6 +572,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
         if (!storage_is_scaled(entry->storage))
             make_parts(cx, entry, &made, planes);
         entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
+        assert((entry->panels || !storage_is_scaled(entry->storage)) && "op_storage has views of matrices");
     }
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value, packing.n_axis);

@@ -137,11 +137,11 @@ void holes_narrow(struct draft *draft, const struct dim *k)
 
     dim_is_const(k, &depth);
     hole_int(draft, "T_widens", draft->step->scratch_offset >= 0);
-    hole_int(draft, "T_bits", storage ? storage->bits : 32);
-    hole_int(draft, "T_packs", storage && storage->bits < 8);
+    hole_int(draft, "T_bits", storage->bits);
+    hole_int(draft, "T_packs", storage->bits < 8);
     hole_int(draft, "T_scaled", scaled);
     hole_int(draft, "T_grouped", scaled && storage->group > 0);
-    hole_int(draft, "T_group", storage ? storage->group : 0);
+    hole_int(draft, "T_group", storage->group);
     hole_shape(draft, "T_head", scaled ? storage_head(storage, depth) : 0);
     hole_shape(draft, "T_panel",
                scaled ? storage_panel(storage, depth) : depth * lanes_of(draft, draft->kernel->computed));

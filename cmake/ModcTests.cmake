@@ -767,6 +767,7 @@ function(modc_api_tests)
     endif()
     modc_api_test(heights heights.c tests/api/heights.yaml tests/api/heights_narrow.yaml
                   tests/api/heights_int8.yaml "tests/api/heights_int4.yaml --plan split=3"
+                  tests/api/heights_both8.yaml "tests/api/heights_both4.yaml --plan split=3"
                   "tests/api/heights_split.yaml --plan split=3"
                   "tests/api/heights_split.yaml --model heights_rows --plan split=3 --set rows=1024")
     modc_api_test(threads threads.c ${policy})
@@ -1282,6 +1283,9 @@ function(modc_chip_tests)
     set(digits "specs/digits/test.safetensors images specs/digits/expect.safetensors")
     modc_chip_test(stm32f411 "${digits} cnn" specs/digits/cnn.yaml
                    --weights specs/digits/weights_cnn.safetensors --set batch=1)
+    set(case build/vectors/dynamic_chip)
+    modc_chip_test(stm32f411 "${case}/inputs.safetensors image ${case}/expect.safetensors output" tests/specs/dynamic_chip.yaml
+                   --weights ${case}/weights.safetensors --set batch=1)
     modc_chip_test(nrf51822 "${digits} mlp" specs/digits/mlp.yaml
                    --weights specs/digits/weights_mlp.safetensors --set batch=1)
     modc_chip_test(stm32f103c8 "specs/cartpole/observations.safetensors observation specs/cartpole/expect.safetensors -"

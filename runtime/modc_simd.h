@@ -21,7 +21,8 @@
  * This file says how wide a vector is and what the compiler can do. modc_simd_scalar.h has what no vector is needed for;
  * then modc_simd_pass.h is read twice, for scalars and for vectors, which differ in what MODC_F, MODC_T and the like are.
  * Of it modc_simd_vector.h and modc_simd_reduce.h are what a vector of several lanes has of its own, modc_simd_math.h the
- * polynomials, modc_simd_half.h what is kept in 16 or 8 bits. All are parts of this one: who includes one of them gets it.
+ * polynomials, modc_simd_half.h what is kept in 16 or 8 bits; modc_simd_dot.h multiplies integers. All are parts of this one: who
+ * includes one of them gets it.
  *
  * note [kernels of GPUs]
  * modc_cuda.h includes this file, too: each thread then computes numbers of its own as one lane does, by functions that are the
@@ -320,6 +321,8 @@ typedef double modc_f64_memory __attribute__((vector_size(MODC_LANES * 4), align
 #define MODC_SIMD_PASS MODC_LANES + 1
 #include "modc_simd_pass.h"
 #undef MODC_SIMD_PASS
+
+#include "modc_simd_dot.h"
 
 MODC_KERNELS_END
 

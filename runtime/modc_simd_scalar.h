@@ -264,8 +264,9 @@ MODC_INLINE float modc_int8_to_f32(modc_int8 a)
 /* note [scaled panels]
  * Weights (N, K) as integers, of which `group` of a row, one behind the other along K, are multiples of one scale; the last of a
  * row may be fewer. A panel holds those of P rows: the scales [groups][P], behind them at a multiple of 64 bytes the integers: bytes
- * [K][P], or of four bits words [ceil(K / 8)][P], the first of eight steps in K in the lowest bits, each plus 8; the next panel begins at a
- * multiple of 64 bytes, too. What has no row has the scale 0. */
+ * [K][P]; or words, the first of their steps in K in the lowest bits: [ceil(K / 8)][P] of eight, of four bits each, plus 8; of what is
+ * multiplied with rows in int8 [ceil(K / 4)][P] of four bytes, each plus 128. The next panel begins at a multiple of 64 bytes, too.
+ * What has no row has the scale 0. */
 enum modc_scale { MODC_SCALE_F32, MODC_SCALE_F16, MODC_SCALE_BF16 };
 
 enum modc_scaling {
@@ -295,6 +296,12 @@ MODC_INLINE void modc_int4_set(modc_int8 *word, int nibble, int whole)
     memcpy(&v, word, sizeof v);
     v = (v & ~(15u << 4 * nibble)) | (uint32_t)(whole + 8) << 4 * nibble;
     memcpy(word, &v, sizeof v);
+}
+
+/* One of four in a word, from -128 to 127: in eight bits as many more than -128. */
+MODC_INLINE int modc_byte_get(const modc_int8 *word, int byte)
+{
+    return (int)(uint8_t)word[byte] - 128;
 }
 
 MODC_INLINE void modc_set_scale(modc_int8 *scales, int at, enum modc_scale type, float scale)
@@ -345,9 +352,10 @@ MODC_INLINE int modc_scaled_int(float w, float times, int bits, enum modc_scalin
     return within - (float)whole >= 0.5f ? whole + 1 : within - (float)whole <= -0.5f ? whole - 1 : whole;
 }
 
-/* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4. */
+/* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4; steps: of K in a word of a row, 8 of four
+ * bits; 4, or 1 for bytes alone. */
 MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n, const int k, const int row,
-                                       const int column, const int bits, const int group,
+                                       const int column, const int bits, const int steps, const int group,
                                        const enum modc_scale scale, const enum modc_scaling scaling)
 {
     const int size = scale == MODC_SCALE_F32 ? 4 : 2;
@@ -369,10 +377,12 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
             for (int j = g; j < g + count; j++) {
                 const int whole = modc_scaled_int(from[(ptrdiff_t)j * column], times, bits, scaling);
 
-                if (bits == 8)
-                    to[head + j * MODC_PANEL32 + lane] = (modc_int8)whole;
-                else
+                if (steps == 8)
                     modc_int4_set(to + head + (j / 8 * MODC_PANEL32 + lane) * 4, j % 8, whole);
+                else if (steps == 4)
+                    to[head + (j / 4 * MODC_PANEL32 + lane) * 4 + j % 4] = (modc_int8)(whole + (whole < 0 ? 128 : -128));
+                else
+                    to[head + j * MODC_PANEL32 + lane] = (modc_int8)whole;
             }
         }
     }

@@ -8,10 +8,10 @@
 #include "modc_simd.h"
 
 static const struct storage kinds[] = {
-    {"bfloat16", DTYPE_BFLOAT16, 16, 0, DTYPE_BFLOAT16, false},
-    {"float16", DTYPE_FLOAT16, 16, 0, DTYPE_FLOAT16, false},
-    {"int8", DTYPE_INT8, 8, 0, DTYPE_FLOAT32, false},
-    {"int4", DTYPE_INT8, 4, 32, DTYPE_FLOAT16, false},
+    {"bfloat16", DTYPE_BFLOAT16, 16, 0, DTYPE_BFLOAT16, false, false},
+    {"float16", DTYPE_FLOAT16, 16, 0, DTYPE_FLOAT16, false, false},
+    {"int8", DTYPE_INT8, 8, 0, DTYPE_FLOAT32, false, false},
+    {"int4", DTYPE_INT8, 4, 32, DTYPE_FLOAT16, false, false},
 };
 
 const struct storage *storage_kind(int index)
@@ -36,7 +36,7 @@ bool storage_equal(const struct storage *a, const struct storage *b)
     if (!a || !b)
         return a == b;
     return a->dtype == b->dtype && a->bits == b->bits && a->group == b->group && a->scale == b->scale &&
-           a->gguf == b->gguf;
+           a->gguf == b->gguf && a->dynamic == b->dynamic;
 }
 
 enum dtype storage_scale(int group)
@@ -51,11 +51,10 @@ static void add_option(struct text *text, const char *name, const char *value)
 
 const char *storage_text(struct arena *arena, const struct storage *storage)
 {
-    const struct storage *kind = storage_find(storage->name);
     struct text text = text_new(arena);
 
     text_add(&text, storage->name);
-    if (!storage_is_scaled(storage) || (storage_equal(kind, storage) && storage->group == 0))
+    if (!storage_is_scaled(storage))
         return text.data;
     if (storage->group > 0)
         add_option(&text, "group", arena_format(arena, "%d", storage->group));
@@ -63,7 +62,8 @@ const char *storage_text(struct arena *arena, const struct storage *storage)
         add_option(&text, "scale", dtype_rows[storage->scale].name);
     if (storage->gguf)
         add_option(&text, "rounding", "gguf");
-    text_add(&text, ")");
+    if (strchr(text.data, '('))
+        text_add(&text, ")");
     return text.data;
 }
 
@@ -93,4 +93,33 @@ int64_t storage_head(const struct storage *storage, int64_t k)
 int64_t storage_panel(const struct storage *storage, int64_t k)
 {
     return MODC_PANEL_BYTES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes, storage->bits);
+}
+
+int storage_steps(const struct storage *storage)
+{
+    return storage->bits < 8 ? 8 : storage->dynamic ? 4 : 1;
+}
+
+int64_t storage_part(const struct storage *storage, int64_t k)
+{
+    const int64_t whole = storage_group(storage, k);
+
+    return whole < MODC_DOT_MOST ? whole : MODC_DOT_MOST;
+}
+
+static int64_t parts(const struct storage *storage, int64_t k)
+{
+    const int64_t part = storage_part(storage, k);
+
+    return (k + part - 1) / part;
+}
+
+int64_t storage_first(const struct storage *storage, int64_t k)
+{
+    return MODC_DOT_FIRST(parts(storage, k));
+}
+
+int64_t storage_row(const struct storage *storage, int64_t k)
+{
+    return MODC_DOT_ROW(k, parts(storage, k));
 }

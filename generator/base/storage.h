@@ -18,6 +18,7 @@ struct storage {
     int group;        /* elements that share a scale; 0: all of a row */
     enum dtype scale; /* of a scale, of integers */
     bool gguf;        /* rounded as in GGUF files, else as torchao does */
+    bool dynamic;     /* multiplied with rows that are rounded to int8, too: note [rows in int8] in modc_simd_dot.h */
 };
 
 /* By name, as it is where nothing else is said; NULL: there is none. */
@@ -42,9 +43,17 @@ const char *storage_text(struct arena *arena, const struct storage *storage);
 /* What kernels that read it are called: "int4_64". */
 const char *storage_word(struct arena *arena, const struct storage *storage);
 
+/* Steps in K that lie together, of one row, in scaled panels. */
+int storage_steps(const struct storage *storage);
+
 /* Of scaled panels over k steps: elements that share a scale, bytes in front of the integers, and of all. */
 int64_t storage_group(const struct storage *storage, int64_t k);
 int64_t storage_head(const struct storage *storage, int64_t k);
 int64_t storage_panel(const struct storage *storage, int64_t k);
+
+/* Of rows in int8 that these are multiplied with: elements that are summed up by themselves, bytes of a row. */
+int64_t storage_part(const struct storage *storage, int64_t k);
+int64_t storage_first(const struct storage *storage, int64_t k); /* bytes of it in front of its integers */
+int64_t storage_row(const struct storage *storage, int64_t k);
 
 #endif

@@ -157,6 +157,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_TOGGLE] = "toggle",
     [SPEC_VALUE_SWITCH] = "switch",
     [SPEC_VALUE_DENORMALS] = "denormals",
+    [SPEC_VALUE_ACTIVATIONS] = "activations",
     [SPEC_VALUE_WHOLE] = "whole",
     [SPEC_VALUE_TEXT] = "text",
     [SPEC_VALUE_SHAPE] = "shape",
@@ -345,6 +346,9 @@ static void define_simple(struct json *j)
     end(j);
     object(j, "denormals");
     literal(j, "enum", "[\"keep\", \"flush\"]");
+    end(j);
+    object(j, "activations");
+    literal(j, "enum", "[\"int8\", \"none\"]");
     end(j);
     object(j, "device");
     strings(j, "enum", names, devices);

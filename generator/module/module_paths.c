@@ -328,9 +328,19 @@ static bool check_storage(struct cx *cx, const struct module_tree *tree, const s
     return true;
 }
 
-static bool store(struct module_tree *tree, const struct spec_storage *own, const struct storage *kind)
+static bool store(struct cx *cx, struct module_tree *tree, const struct spec_storage *own)
 {
+    const bool narrow = own->kind && own->kind->dtype != tree->dtype;
+    const struct storage *kind = narrow ? own->kind : NULL;
     bool found = false;
+
+    if (storage_is_scaled(kind) && tree->spec->dynamic) {
+        struct storage *dynamic = ARENA_NEW(&cx->arena, struct storage);
+
+        *dynamic = *kind;
+        dynamic->dynamic = true;
+        kind = dynamic;
+    }
 
     for (int i = 0; i < tree->key_count; i++) {
         struct module_tensor *tensor = tree->keys[i];
@@ -368,14 +378,14 @@ static void share_storage(struct cx *cx, struct module_tree *tree, struct module
 static void apply_storages(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
+    bool integers = false;
 
     for (int named = 0; named < 2; named++) {
         for (int i = 0; i < spec->storage_count; i++) {
             const struct spec_storage *own = &spec->storages[i];
-            const bool narrow = own->kind && own->kind->dtype != tree->dtype;
 
             if ((own->pattern != NULL) != named || !check_storage(cx, tree, own) ||
-                store(tree, own, narrow ? own->kind : NULL) || tree->partial || !named)
+                store(cx, tree, own) || tree->partial || !named)
                 continue;
             diag_error(cx, own->loc, "'%s' matches no parameter", own->pattern);
             module_hint_pattern(cx, tree, own->pattern, true);
@@ -389,6 +399,11 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
         tensor->storage = tensor->first->storage;
         tensor->stored = tensor->first->stored || (tensor->storage && tensor->tied);
         tree->narrow |= tensor->storage != NULL;
+        integers |= storage_is_scaled(tensor->storage);
+    }
+    if (spec->dynamic && !integers && !tree->partial) {
+        diag_error(cx, spec->activations_loc, "'activations: int8' is for products of weights in integers, of which there are none");
+        diag_hint(cx, "say `storage: int8` too");
     }
 }
 

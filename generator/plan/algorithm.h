@@ -30,8 +30,13 @@ struct algorithm {
         const struct value *place); /* CONV: it can write planes, if y were there; NULL: it cannot */
     bool
         anywhere; /* a row of the processor whose core serves every machine: see print_cuda_wrapper in emit/kernel.c */
+    int64_t (*scratch_stored)(const struct op *op,
+                              const struct storage *storage); /* the same, by how its weight is packed */
     bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
+
+/* Bytes that it works in, or each slice of it: of an op whose weight is packed as `storage`. */
+int64_t algorithm_scratch(const struct algorithm *algorithm, const struct op *op, const struct storage *storage);
 
 /* The rows of a machine: its own, then those of the processor that serve others, too. NULL: behind the last. */
 const struct algorithm *algorithm_of(const struct backend *backend, int index);

@@ -110,15 +110,28 @@ static bool fits_gemv(const struct graph *graph, const struct op *op)
     return fits_float_panels(graph, op);
 }
 
+/* Integers whose rows are rounded, too. */
+static bool is_dynamic(const struct graph *graph, const struct op *op)
+{
+    return op_storage(graph, op) && op_storage(graph, op)->dynamic;
+}
+
+static bool fits_int8(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && is_dynamic(graph, op);
+}
+
 static bool fits_narrow(const struct graph *graph, const struct op *op)
 {
-    return fits_panels(graph, op) && op_storage(graph, op) && target_of(graph->cx)->hosted;
+    return fits_panels(graph, op) && op_storage(graph, op) && !is_dynamic(graph, op) &&
+           target_of(graph->cx)->hosted;
 }
 
 /* A chip has no memory to widen weights in. */
 static bool fits_narrow_chip(const struct graph *graph, const struct op *op)
 {
-    return fits_panels(graph, op) && op_storage(graph, op) && !target_of(graph->cx)->hosted;
+    return fits_panels(graph, op) && op_storage(graph, op) && !is_dynamic(graph, op) &&
+           !target_of(graph->cx)->hosted;
 }
 
 static bool fits_dot(const struct graph *graph, const struct op *op)
@@ -150,6 +163,12 @@ static int64_t scratch_narrow(const struct op *op)
     return contract_rows(op) > 1 ? contract_depth(op) * 2 * panel(op) * computed_bytes(op->outputs[0]) : 0;
 }
 
+/* Its rows, as integers. */
+static int64_t scratch_int8(const struct op *op, const struct storage *storage)
+{
+    return contract_rows(op) * storage_row(storage, contract_depth(op));
+}
+
 static void tiles_narrow(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     tiles[SPLIT_COLUMNS] = tiles_of(contract_columns(op), 2 * panel(op));
@@ -159,6 +178,12 @@ static void tiles_narrow(const struct op *op, int64_t tiles[SPLIT_AXES])
 static double cost_narrow(const struct op *op)
 {
     return (contract_rows(op) > 1 ? 0.95 : 0.85) * cost_gemm_panel(op);
+}
+
+/* Four products an instruction; and its rows are rounded. */
+static double cost_int8(const struct op *op)
+{
+    return 0.4 * cost_gemm_panel(op) + (double)contract_rows(op) * (double)contract_depth(op);
 }
 
 static double cost_gemv_panel(const struct op *op)
@@ -953,6 +978,10 @@ static const struct algorithm cpu_algorithms[] = {
     {"gemm_narrow_chip", GRAPH_OP_CONTRACT, "gemm_narrow", NULL, fits_narrow_chip, cost_narrow, tiles_narrow,
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length; w is widened as it is read", .core = true},
+    {"gemm_int8", GRAPH_OP_CONTRACT, "gemm_int8", NULL, fits_int8, cost_int8, tiles_narrow, PACKED_PANELS,
+     PACKED_VECTOR, NULL,
+     "in integers: each row is rounded to int8, and multiplied with the integers of w in register tiles over all of the inner length",
+     .scratch_stored = scratch_int8, .core = true},
     {"gemm_panel", GRAPH_OP_CONTRACT, "gemm_panel", NULL, fits_float_panels, cost_gemm_panel,
      tiles_gemm_panel, PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length, as many rows and panels of w as there are registers",
@@ -1160,6 +1189,15 @@ const struct algorithm *algorithm_named(const struct backend *backend, const cha
         if (strcmp(row->name, name) == 0)
             return row;
     return NULL;
+}
+
+int64_t algorithm_scratch(const struct algorithm *algorithm, const struct op *op, const struct storage *storage)
+{
+    if (!algorithm)
+        return 0;
+    return algorithm->scratch_stored ? algorithm->scratch_stored(op, storage)
+           : algorithm->scratch      ? algorithm->scratch(op)
+                                     : 0;
 }
 
 const struct algorithm *algorithm_of(const struct backend *backend, int index)

@@ -81,7 +81,8 @@ static void explain_choice(struct text *text, const struct variant *variant, con
 
     text_add(text, step->algorithm->name);
     if (step_packed(step, 1) && step_packed(step, 1)->storage)
-        text_printf(text, " with weights in %s", storage_text(text->arena, step_packed(step, 1)->storage));
+        text_printf(text, " with weights in %s%s", storage_text(text->arena, step_packed(step, 1)->storage),
+                    step_packed(step, 1)->storage->dynamic ? " and rows in int8" : "");
     if (step_packed(step, 1) && is_folded(step_packed(step, 1)))
         text_add(text, " with folded weights");
     if (step_packed(step, 1) && step_packed(step, 1)->passing)

@@ -451,7 +451,7 @@ static void pack_scaled(struct embedding *e, const struct pack_group *group, con
 
     modc_f32_pack_scaled((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
                          (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel,
-                         storage->bits, (int)storage_group(storage, entry->k), scale,
+                         storage->bits, storage_steps(storage), (int)storage_group(storage, entry->k), scale,
                          storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
 }
 

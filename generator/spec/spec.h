@@ -281,6 +281,8 @@ struct spec {
     struct loc update_loc;
     struct spec_storage *storages; /* as what weights are packed; none: as the model computes */
     int storage_count;
+    bool dynamic; /* activations: int8 */
+    struct loc activations_loc;
     int threads; /* default 1 */
     struct loc threads_loc;
 
@@ -346,6 +348,7 @@ enum spec_value {
     SPEC_VALUE_TOGGLE,    /* none, on */
     SPEC_VALUE_SWITCH,    /* off, on */
     SPEC_VALUE_DENORMALS, /* keep, flush */
+    SPEC_VALUE_ACTIVATIONS, /* int8, none */
     SPEC_VALUE_WHOLE,     /* an integer from 1 */
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE, /* a list of dimensions */

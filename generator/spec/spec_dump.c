@@ -449,6 +449,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
     put_toggle(d, "state_dict", spec->state_dict);
     if (spec->storage_count > 0)
         put_storages(d, spec);
+    if (spec->dynamic)
+        put(d, "activations", "int8");
     put_int(d, "threads", spec->threads);
     text_printf(text, json ? "{\n%s\n}\n" : "%s\n", body.data);
 }

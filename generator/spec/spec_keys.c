@@ -90,6 +90,10 @@ static const struct {
       "as what the weights of products are packed, while the model computes in float32; by paths of modules too",
       "{default: int8, \"*.mlp\": int4(group=32), lm_head: bfloat16}"},
      spec_read_storage},
+    {{SPEC_IN_MODEL, "activations", SPEC_VALUE_ACTIVATIONS,
+      "int8: rows that are multiplied with weights in integers are rounded to integers too, each row when it is there",
+      "int8"},
+     spec_read_activations},
     {{SPEC_IN_MODEL, "threads", SPEC_VALUE_WHOLE, "how many threads a call may use", "1"}, spec_read_threads},
     {{SPEC_IN_MODEL, "extends", SPEC_VALUE_TEXT, "the spec that this one starts from", "base.yaml"},
      NULL}, /* spec_extends.c took it */

@@ -135,3 +135,17 @@ void spec_read_storage(struct reader *r, const struct node *key, const struct no
         add_storage(r, node->keys[i], node->items[i],
                     strcmp(node->keys[i]->value, "default") == 0 ? NULL : node->keys[i]->value);
 }
+
+void spec_read_activations(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = spec_read_text(r, key, node, "int8 or none");
+
+    if (!text)
+        return;
+    r->spec->activations_loc = node->loc;
+    r->spec->dynamic = strcmp(text, "int8") == 0;
+    if (r->spec->dynamic || strcmp(text, "none") == 0)
+        return;
+    diag_error(r->cx, node->loc, "'activations' is int8 or none, found '%s'", text);
+    diag_hint(r->cx, "int8: each row is rounded by the largest of its sizes when it is multiplied");
+}

@@ -16,6 +16,8 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         for (int k = 0; k < T_k; k++) {
 #if T_packs
             const T_real value = (T_real)modc_int4_get(panel + T_head + (k / 8 * T_P + lane) * 4, k % 8);
+#elif T_together
+            const T_real value = (T_real)modc_byte_get(panel + T_head + (k / 4 * T_P + lane) * 4, k % 4);
 #else
             const T_real value = T_GET(w, panel[T_head + k * T_P + lane]);
 #endif

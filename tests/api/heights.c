@@ -5,6 +5,8 @@
 
 #include "check.h"
 #include "heights.h"
+#include "heights_both4.h"
+#include "heights_both8.h"
 #include "heights_int4.h"
 #include "heights_int8.h"
 #include "heights_narrow.h"
@@ -16,7 +18,7 @@ enum { ROWS = HEIGHTS_MAX_ROWS, DEPTH = 731, COLUMNS = 730, UNTOUCHED = 0x5a };
 static float x[ROWS * DEPTH], z[ROWS * COLUMNS], y[(ROWS + 1) * COLUMNS];
 static double expected[ROWS * COLUMNS];
 
-enum kind { FLOAT32, BFLOAT16, INT8, INT4 };
+enum kind { FLOAT32, BFLOAT16, INT8, INT4, BOTH8, BOTH4 };
 
 /* To the nearest bfloat16, of two the even one. */
 static float halved(float weight)
@@ -49,15 +51,28 @@ static void stored(const float *weight, enum kind kind, double *out)
 
     for (int k = 0; k < DEPTH; k++)
         out[k] = kind == BFLOAT16 ? halved(weight[k]) : weight[k];
-    if (kind == INT8)
+    if (kind == INT8 || kind == BOTH8)
         scale(weight, DEPTH, 8, out);
-    for (int k = 0; k < DEPTH && kind == INT4; k += GROUP)
+    for (int k = 0; k < DEPTH && (kind == INT4 || kind == BOTH4); k += GROUP)
         scale(weight + k, DEPTH - k < GROUP ? DEPTH - k : GROUP, 4, out + k);
+}
+
+/* All rows of x as they are multiplied. */
+static const double *multiplied(enum kind kind)
+{
+    static double rows[ROWS * DEPTH];
+
+    for (int i = 0; i < ROWS * DEPTH; i++)
+        rows[i] = x[i];
+    for (int r = 0; r < ROWS && kind >= BOTH8; r++)
+        scale(x + r * DEPTH, DEPTH, 8, rows + r * DEPTH);
+    return rows;
 }
 
 static void expect(const float *weight, const float *bias, enum kind kind)
 {
     static double row[DEPTH];
+    const double *rows = multiplied(kind);
 
     for (int c = 0; c < COLUMNS; c++) {
         stored(weight + c * DEPTH, kind, row);
@@ -65,7 +80,7 @@ static void expect(const float *weight, const float *bias, enum kind kind)
             double sum = bias[c];
 
             for (int k = 0; k < DEPTH; k++)
-                sum += x[r * DEPTH + k] * row[k];
+                sum += rows[r * DEPTH + k] * row[k];
             sum += z[r * COLUMNS + c];
             expected[r * COLUMNS + c] = sum > 0 ? sum : 0;
         }
@@ -76,7 +91,7 @@ static void expect(const float *weight, const float *bias, enum kind kind)
 static void compare(int rows, enum kind kind)
 {
     for (int i = 0; i < rows * COLUMNS; i++)
-        CHECK(fabs(y[i] - expected[i]) < (kind == INT4 ? 5e-4 : 2e-5));
+        CHECK(fabs(y[i] - expected[i]) < (kind == INT4 || kind == BOTH4 ? 5e-4 : 2e-5));
     for (int i = rows * COLUMNS; i < (rows + 1) * COLUMNS; i++) {
         float untouched;
 
@@ -114,6 +129,8 @@ int main(void)
     TRY(heights_narrow, HEIGHTS_NARROW, BFLOAT16);
     TRY(heights_int8, HEIGHTS_INT8, INT8);
     TRY(heights_int4, HEIGHTS_INT4, INT4);
+    TRY(heights_both8, HEIGHTS_BOTH8, BOTH8);
+    TRY(heights_both4, HEIGHTS_BOTH4, BOTH4);
     TRY(heights_split, HEIGHTS_SPLIT, FLOAT32); /* by columns */
     TRY(heights_rows, HEIGHTS_ROWS, FLOAT32);
     return 0;

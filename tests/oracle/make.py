@@ -534,6 +534,17 @@ def narrow():
     yield Case("storage_int8_9", integers, "--seed 19", inputs(197, 9))
     yield Case("storage_int8_1", integers, "--seed 19", "build/vectors/storage_1/inputs.safetensors")
     yield Case("storage_int8_fence", integers, "--seed 19 --hooks fence", own)
+    both = "tests/specs/dynamic.yaml"
+
+    def rows(seed, batch):
+        return {"x": draw(seed, batch, 53), "single": draw(seed + 1, 1, 53), "image": draw(seed + 2, 2, 3, 7, 53),
+                "token": whole(seed + 3, 0, 21, 5)}
+
+    yield Case("dynamic_29", both, "--seed 19", rows(401, 29))
+    yield Case("dynamic_3", both, "--seed 19", rows(405, 3))
+    yield Case("dynamic_fence", both, "--seed 19 --hooks fence", "build/vectors/dynamic_29/inputs.safetensors")
+    chip = "tests/specs/dynamic_chip.yaml"
+    yield Case("dynamic_chip", chip, "", {"image": draw(409, 8, 1, 8, 8)}, weights(410, chip))
     special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,
                2049.0, 2051.0, float("inf"), -float("inf"), float("nan")]
     yield Case("storage_edges", edges, "", {"x": torch.tensor([[1.0], [-2.0], [0.5]]), "one": torch.ones(1, 1)},

@@ -47,7 +47,7 @@ RECURRENT = ("rnn_tanh", "rnn_relu", "lstm", "gru")
 PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries", "generation"}
-KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+KNOWN = NO_EFFECT | {"model", "dtype", "storage", "activations", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training",
                      "generation", "tokenizer"}
 
@@ -1062,9 +1062,10 @@ class Narrowed(torch.autograd.Function):
 
 
 @contextlib.contextmanager
-def narrow_weights(storages, root):
+def narrow_weights(storages, dynamic, root):
     """Products round their weights, as packed ones are; the parameters stay as they are. Of recurrent layers the weights of the
-    input are such, those of the state are not; nor are weights that a layer writes, which are not packed."""
+    input are such, those of the state are not; nor are weights that a layer writes, which are not packed. dynamic: where weights
+    become integers, rows that are multiplied with them do so too, each by itself."""
     written = {id(module.weight) for module in root.modules() if getattr(module, "max_norm", None) is not None}
     by_tensor, looked_up = {}, set()
     parameters = [(f"{path}.{name}".lstrip("."), parameter) for path, module in root.named_modules(remove_duplicate=False)
@@ -1076,10 +1077,18 @@ def narrow_weights(storages, root):
         if named or id(parameter) not in by_tensor:  # of a tie, what a pattern says of one name
             by_tensor[id(parameter)] = (named or [kind for pattern, kind in storages if pattern is None] or [None])[-1]
 
-    def narrowed(weight, across):
+    def kind_of(weight):
         base = weight._base if weight._base is not None else weight
         kind = by_tensor.get(id(base))
-        return weight if kind is None or (base.dim() > 2 and isinstance(kind, Integers)) else Narrowed.apply(weight, kind, across)
+        return None if base.dim() > 2 and isinstance(kind, Integers) else kind
+
+    def narrowed(weight, across):
+        kind = kind_of(weight)
+        return weight if kind is None else Narrowed.apply(weight, kind, across)
+
+    def rows(values, weight):
+        """As they are multiplied with it."""
+        return Integers("int8")(values.float()).to(values.dtype) if dynamic and isinstance(kind_of(weight), Integers) else values
 
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
@@ -1090,6 +1099,8 @@ def narrow_weights(storages, root):
             where, key = (args, at) if len(args) > at else (kwargs, names.get(name, "mat2"))
             own = is_parameter(where[key]) and id(where[key]) not in written
             if own and (name == "bilinear" or where[key].dim() <= 2):
+                first = at - 2 if name.endswith("_cell") else at - 1
+                args[first] = rows(args[first], where[key])
                 where[key] = narrowed(where[key], name not in ("linear", "bilinear") and not name.endswith("_cell"))
             return product(*args, **kwargs)
 
@@ -1107,6 +1118,10 @@ def narrow_weights(storages, root):
             at = next(i for i, arg in enumerate(args) if isinstance(arg, bool))
             layers, bidirectional = args[at + 1], args[at + 4]
             weights = list(args[at - 1])
+            if dynamic and isinstance(kind_of(weights[0]), Integers):
+                if layers > 1:
+                    raise SpecError("the oracle does not round what is between the layers of a recurrent one")
+                args = (rows(args[0], weights[0]), *args[1:])
             for i in range(0, len(weights), len(weights) // (layers * (1 + bidirectional))):
                 weights[i] = narrowed(weights[i], False)
             return recurrent(*args[:at - 1], weights, *args[at:])
@@ -1156,6 +1171,7 @@ class Spec:
         self.dtype = torch.float32
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
         self.storages = self.storages_of(content.get("storage", {}))
+        self.dynamic = content.get("activations") == "int8"
         self.flushes = content.get("denormals") == "flush"
         self.ties = content.get("tie", {})
         self.inputs, self.constant_inputs = {}, set()
@@ -1393,7 +1409,7 @@ class Spec:
         handles += [root.get_submodule(path).register_full_backward_hook(lambda _, given, __, f=factor: scaled_gradient(given, f))
                     for path, factor in backward_hooks]
         try:
-            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, root), flushing(self.flushes):
+            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root), flushing(self.flushes):
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
                                                         for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
@@ -1416,7 +1432,7 @@ class Spec:
         self.set_mode(root, True)
         self.size_values = self.find_sizes({name: inputs[name] for name in self.inputs})
         for _ in range(steps):
-            with default_dtype(self.dtype), narrow_weights(self.storages, root), flushing(self.flushes):
+            with default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
                 loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
                 optimizer.zero_grad()

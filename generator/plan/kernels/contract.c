@@ -142,10 +142,26 @@ void holes_narrow(struct draft *draft, const struct dim *k)
     hole_int(draft, "T_scaled", scaled);
     hole_int(draft, "T_grouped", scaled && storage->group > 0);
     hole_int(draft, "T_group", storage->group);
+    hole_int(draft, "T_together", storage_steps(storage) == 4);
     hole_shape(draft, "T_head", scaled ? storage_head(storage, depth) : 0);
     hole_shape(draft, "T_panel",
                scaled ? storage_panel(storage, depth) : depth * lanes_of(draft, draft->kernel->computed));
     name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});
+}
+
+/* Rows as integers: see the head of gemm_int8. */
+static void holes_int8(struct draft *draft, const struct dim *k)
+{
+    const struct storage *storage = draft->narrow;
+    int64_t depth = 0;
+
+    dim_is_const(k, &depth);
+    if (!storage->dynamic)
+        return;
+    hole_int(draft, "T_parted", storage->group > 0 || depth > storage_part(storage, depth));
+    hole_int(draft, "T_part", (int)storage_part(storage, INT64_MAX));
+    hole_shape(draft, "T_row", storage_row(storage, depth));
+    hole_shape(draft, "T_first", storage_first(storage, depth));
 }
 
 static void holes_contract(struct draft *draft)
@@ -159,8 +175,9 @@ static void holes_contract(struct draft *draft)
 
     add_weighted(draft);
     add_scratch(draft, "v");
-    if (strcmp(draft->step->algorithm->template, "gemm_narrow") == 0) {
+    if (draft->narrow && !draft->plan->backend->apart) {
         holes_narrow(draft, k);
+        holes_int8(draft, k);
         hole_int(draft, "T_single", dim_equals(dims_product(cx, y, 0, y->ndim - 1), 1));
     }
     hole_dim(draft, "T_bias",
@@ -193,7 +210,8 @@ static void holes_contract(struct draft *draft)
         &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n), dim_text(&cx->arena, k),
         op->contract.bias ? " + bias" : "",
-        draft->narrow ? arena_format(&cx->arena, ", weight in %s", storage_text(&cx->arena, draft->narrow))
+        draft->narrow ? arena_format(&cx->arena, ", weight in %s%s", storage_text(&cx->arena, draft->narrow),
+                                     draft->narrow->dynamic ? ", rows of x in int8" : "")
                       : "");
 }
 

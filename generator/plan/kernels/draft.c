@@ -245,7 +245,7 @@ static void common_holes(struct draft *draft)
     if (step->scratch_offset >= 0 && kernel->split.slices > 1)
         hole_dim(draft, "T_scratch",
                  dim_const(&draft->cx->arena,
-                           step->algorithm->scratch(draft->op) / dtype_rows[kernel->computed].bytes));
+                           algorithm_scratch(step->algorithm, draft->op, draft->narrow) / dtype_rows[kernel->computed].bytes));
 }
 
 /* ---- cores --------------------------------------------------------------------------------------------------- */

@@ -152,7 +152,8 @@ static void call_scaled(struct making *making, const struct packed *entry)
     struct kernel_call *call = add_call(making,
                                         library_kernel(making->cx, making->plan, "modc_f32_pack_scaled"));
     const int64_t numbers[] = {entry->n,      entry->k,      source->row,
-                               source->pixel, storage->bits, storage_group(storage, entry->k)};
+                               source->pixel, storage->bits, storage_steps(storage),
+                               storage_group(storage, entry->k)};
 
     add_operand(making, call, entry_operand(making, entry, 0));
     add_operand(making, call, source_operand(making, entry, 0, 0));

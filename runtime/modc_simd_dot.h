@@ -1,0 +1,252 @@
+/* modc_simd_dot.h - dot products of integers of 8 bits: rows of floats as such, and four products a lane. Part of modc_simd.h. */
+#ifndef MODC_SIMD_H
+#include "modc_simd.h"
+#else
+
+/* note [rows in int8]
+ * A row of floats (K) as integers from -128 to 127 that are multiples of one scale, which modc_scale_of gives, as of weights. They are
+ * multiplied with words of scaled panels, of four or eight steps in K, whose bytes hold `zero` more than the integers that they
+ * stand for; so a sum of products is `zero` times the sum of the row too large. A row is the scale, for each part of K that is
+ * summed up by itself minus `zero` times its sum, and at a multiple of 64 bytes the integers, zeros behind the last of eight: in the order
+ * of the bytes that they meet, where there is an instruction for four products of bytes; else as int16, of two neighbours in the bytes
+ * of a word 0 and 2 first, then 1 and 3, as they meet the words' even and odd bytes. Of the eight steps of a word the even ones lie in
+ * the lower halves of bytes, and come first. A part has at most MODC_DOT_MOST integers: then no sum leaves int32. */
+#define MODC_DOT_MOST 65536
+#define MODC_DOT_FIRST(parts) MODC_LINES(((parts) + 1) * 4)
+#define MODC_DOT_ROW(k, parts) (MODC_DOT_FIRST(parts) + MODC_LINES(((k) + 15) / 8 * 16)) /* parts may begin at an 8 */
+
+/* MODC_DOT_BYTES: what an integer of a row takes. MODC_DOT_ZERO: what bytes of 8 bits hold more where sums are taken. */
+#define MODC_DOT_BYTES 2
+#define MODC_DOT_ZERO 128
+#if MODC_LANES == 1
+#if defined __ARM_FEATURE_DSP && defined __arm__
+#define MODC_DOT_PAIRS /* two products of halves of words, added */
+#endif
+#elif defined __aarch64__
+#if defined __ARM_FEATURE_DOTPROD
+#undef MODC_DOT_BYTES
+#undef MODC_DOT_ZERO
+#define MODC_DOT_BYTES 1
+#define MODC_DOT_ZERO 0 /* both sides are signed */
+#endif
+#elif (MODC_LANES == 16 && defined __AVX512VNNI__) || (MODC_LANES <= 8 && defined __AVXVNNI__) ||            \
+    (MODC_LANES <= 8 && defined __AVX512VNNI__ && defined __AVX512VL__)
+#undef MODC_DOT_BYTES
+#define MODC_DOT_BYTES 1
+#elif MODC_LANES < 16 || defined __AVX512BW__
+#define MODC_DOT_PAIRS
+#endif
+
+#if MODC_LANES > 1
+typedef uint32_t modc_word __attribute__((may_alias, aligned(1)));
+#endif
+
+MODC_INLINE modc_i32 modc_dot_none(void)
+{
+    modc_i32 zero;
+
+    memset(&zero, 0, sizeof zero);
+    return zero;
+}
+
+/* The 32 bits at p, in all lanes. */
+MODC_INLINE modc_i32 modc_dot_all(const modc_int8 *p)
+{
+    int32_t value;
+
+    memcpy(&value, p, sizeof value);
+    return modc_dot_none() + value;
+}
+
+/* The scale of a row. */
+MODC_INLINE modc_f32 modc_dot_scale_of(const modc_int8 *row)
+{
+    float scale;
+
+    memcpy(&scale, row, sizeof scale);
+    return modc_f32_set(scale);
+}
+
+/* Over how many sets of sums a tile of few splits K. */
+#define MODC_DOT_SETS(tile) ((tile) >= 6 ? 1 : (tile) > 2 ? 2 : 4)
+
+/* Words of four bytes, a lane each. */
+MODC_INLINE modc_u32 modc_dot_load(const modc_int8 *p)
+{
+    modc_u32 w;
+
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+/* The same, to be multiplied: where both sides are signed, bytes of 8 bits as what they stand for. */
+MODC_INLINE modc_u32 modc_dot_load8(const modc_int8 *p)
+{
+    return MODC_DOT_ZERO ? modc_dot_load(p) : modc_dot_load(p) ^ 0x80808080u;
+}
+
+#if MODC_DOT_BYTES == 1
+/* sum + the products of the bytes of w and of the word at x. */
+MODC_INLINE modc_i32 modc_dot(modc_i32 sum, const modc_u32 w, const modc_int8 *x)
+{
+#if defined __aarch64__
+    __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(modc_dot_all(x)));
+#elif MODC_LANES == 16
+    __asm__("vpdpbusd {%2%{1to16%}, %1, %0|%0, %1, %2%{1to16%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+#elif MODC_LANES == 8 && defined __AVX512VNNI__
+    __asm__("vpdpbusd {%2%{1to8%}, %1, %0|%0, %1, %2%{1to8%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+#elif defined __AVX512VNNI__
+    __asm__("vpdpbusd {%2%{1to4%}, %1, %0|%0, %1, %2%{1to4%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+#else
+    __asm__("%{vex%} vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+x"(sum) : "x"(w), "x"(modc_dot_all(x)));
+#endif
+    return sum;
+}
+#elif defined MODC_DOT_PAIRS
+/* sum + the products of halves of a and b. */
+MODC_INLINE modc_i32 modc_dot_pairs(modc_i32 sum, const modc_u32 a, const modc_i32 b)
+{
+#if MODC_LANES == 1
+    __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(a), "r"(b));
+    return sum;
+#else
+    modc_i32 both;
+
+#ifdef __AVX__
+    __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(both) : "v"(a), "v"(b));
+#else
+    both = (modc_i32)a;
+    __asm__("pmaddwd {%1, %0|%0, %1}" : "+x"(both) : "x"(b));
+#endif
+    return sum + both;
+#endif
+}
+
+MODC_INLINE modc_i32 modc_dot(modc_i32 sum, const modc_u32 w, const modc_int8 *x)
+{
+#if MODC_LANES == 1
+    modc_u32 even, odd;
+
+    __asm__("uxtb16 %0, %1" : "=r"(even) : "r"(w));
+    __asm__("uxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(w));
+    sum = modc_dot_pairs(sum, even, modc_dot_all(x));
+    return modc_dot_pairs(sum, odd, modc_dot_all(x + 4));
+#else
+    sum = modc_dot_pairs(sum, w & 0x00ff00ffu, modc_dot_all(x));
+    return modc_dot_pairs(sum, w >> 8 & 0x00ff00ffu, modc_dot_all(x + 4));
+#endif
+}
+#else
+MODC_INLINE modc_i32 modc_dot(modc_i32 sum, const modc_u32 w, const modc_int8 *x)
+{
+    int16_t pairs[4];
+
+    memcpy(pairs, x, sizeof pairs);
+    sum += (modc_i32)(w & 255u) * pairs[0] + (modc_i32)(w >> 16 & 255u) * pairs[1];
+    return sum + ((modc_i32)(w >> 8 & 255u) * pairs[2] + (modc_i32)(w >> 24) * pairs[3]);
+}
+#endif
+
+/* The scale of a row of k floats: see modc_scale_of. */
+MODC_INLINE float modc_dot_scale(const float *x, const int k)
+{
+    uint32_t all = 0; /* sizes are in order as the integers of their bits, and NaN is above all */
+    int i = 0;
+    float scale;
+
+#if MODC_LANES > 1
+    modc_i32 most = {0};
+    int32_t lanes[MODC_LANES];
+
+    for (; i + MODC_LANES <= k; i += MODC_LANES) {
+        const modc_i32 size = (modc_i32)(modc_f32_bits(modc_f32_load(x + i)) & 0x7fffffffu);
+        const modc_i32 above = size > most;
+
+        most = (size & above) | (most & ~above);
+    }
+    memcpy(lanes, &most, sizeof lanes);
+    MODC_UNROLL
+    for (int l = 0; l < MODC_LANES; l++)
+        all = (uint32_t)lanes[l] > all ? (uint32_t)lanes[l] : all;
+#endif
+    for (; i < k; i++) {
+        const uint32_t size = modc_f32_to_bits(x[i]) & 0x7fffffffu;
+
+        all = size > all ? size : all;
+    }
+    scale = modc_f32_from_bits(all) / 127.5f;
+    return scale <= 1.1920929e-7f ? 1.1920929e-7f : scale;
+}
+
+/* Integers of a row that are made at a time. */
+#define MODC_DOT_BLOCK 16
+
+/* Puts them at y, in the order of words of `steps` steps. */
+MODC_INLINE void modc_dot_put(modc_int8 *y, const int32_t *whole, const int steps)
+{
+#if MODC_LANES > 1
+    MODC_UNROLL
+#endif
+    for (int i = 0; i < MODC_DOT_BLOCK; i++) {
+        const int at = steps == 8 ? i / 8 * 8 + i % 2 * 4 + i % 8 / 2 : i;
+#if MODC_DOT_BYTES == 1
+        y[at] = (modc_int8)whole[i];
+#else
+        const int16_t value = (int16_t)whole[i];
+
+        memcpy(y + (at / 4 * 4 + at % 2 * 2 + at % 4 / 2) * 2, &value, sizeof value);
+#endif
+    }
+}
+
+/* Rounds a block of x times `times`, and adds it to sums, of which each lane has one. */
+MODC_INLINE void modc_dot_block(modc_int8 *y, modc_i32 *sums, const float *x, const float times, const int steps)
+{
+    int32_t whole[MODC_DOT_BLOCK];
+
+#if MODC_LANES > 1
+    MODC_UNROLL
+#endif
+    for (int i = 0; i < MODC_DOT_BLOCK; i += MODC_LANES) { /* 1.5 * 2^23 leaves no bits for fractions; NaN may be anything */
+        const modc_f32 value = modc_f32_load(x + i) * times;
+        const modc_f32 within = modc_f32_atmost(modc_f32_atleast(value, modc_f32_set(-128.0f)), modc_f32_set(127.0f));
+        const modc_i32 lowest = (modc_i32)(modc_f32_bits(within + 12582912.0f) << 24) >> 24;
+
+        *sums += lowest;
+        memcpy(whole + i, &lowest, sizeof lowest);
+    }
+    if (steps == 8)
+        modc_dot_put(y, whole, 8);
+    else
+        modc_dot_put(y, whole, 4);
+}
+
+/* A row as note [rows in int8] has it. part: so many integers are summed up by themselves, a multiple of 8 or k; steps: 4 or 8. */
+MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const int part, const int zero, const int steps)
+{
+    const float scale = modc_dot_scale(x, k), times = 1.0f / scale;
+    modc_int8 *const first = y + MODC_DOT_FIRST((k + part - 1) / part);
+
+    memcpy(y, &scale, sizeof scale);
+    for (int from = 0; from < k; from += part) {
+        const int to = modc_min(from + part, k);
+        int32_t lanes[MODC_LANES], sum = 0;
+        modc_i32 sums = modc_dot_none();
+
+        for (int i = from; i < to; i += MODC_DOT_BLOCK) {
+            float rest[MODC_DOT_BLOCK] = {0};
+            const float *block = x + i;
+
+            if (to - i < MODC_DOT_BLOCK) {
+                memcpy(rest, block, (size_t)(to - i) * sizeof *rest);
+                block = rest;
+            }
+            modc_dot_block(first + i * MODC_DOT_BYTES, &sums, block, times, steps);
+        }
+        memcpy(lanes, &sums, sizeof lanes);
+        for (int l = 0; l < MODC_LANES; l++)
+            sum -= zero * lanes[l];
+        memcpy(y + (from / part + 1) * 4, &sum, sizeof sum);
+    }
+}
+#endif

@@ -807,7 +807,7 @@ function(modc_api_tests)
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
     set(digits "--weights specs/digits/weights_mlp.safetensors")
     modc_api_test(storage_scaled storage_scaled.c "specs/digits/mlp.yaml ${digits}" "tests/api/storage_int8.yaml ${digits}"
-                  "tests/api/storage_scaled.yaml ${digits}")
+                  "tests/api/storage_scaled.yaml ${digits}" "tests/api/dynamic8.yaml ${digits}" "tests/api/dynamic4.yaml ${digits}")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights build/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV ${checked})

@@ -13,7 +13,8 @@
  * the lower halves of bytes, and come first. A part has at most MODC_DOT_MOST integers: then no sum leaves int32. */
 #define MODC_DOT_MOST 65536
 #define MODC_DOT_FIRST(parts) MODC_LINES(((parts) + 1) * 4)
-#define MODC_DOT_ROW(k, parts) (MODC_DOT_FIRST(parts) + MODC_LINES(((k) + 15) / 8 * 16)) /* parts may begin at an 8 */
+#define MODC_DOT_ROW(k, parts)                                                                               \
+    (MODC_DOT_FIRST(parts) + MODC_LINES(((k) + 15) / 8 * 16)) /* parts may begin at an 8 */
 
 /* MODC_DOT_BYTES: what an integer of a row takes. MODC_DOT_ZERO: what bytes of 8 bits hold more where sums are taken. */
 #define MODC_DOT_BYTES 2
@@ -67,8 +68,19 @@ MODC_INLINE modc_f32 modc_dot_scale_of(const modc_int8 *row)
     return modc_f32_set(scale);
 }
 
-/* Over how many sets of sums a tile of few splits K. */
+/* MODC_DOT_VECTORS(rows): how many vectors of columns a tile of so many rows takes; MODC_DOT_SETS(tile): over how many sets of sums a
+ * tile of few splits K; MODC_DOT_STEPS(sets): how many words a turn takes. */
+#if MODC_LANES == 1 /* a word at a time, of as many columns as 13 registers hold */
+#define MODC_DOT_FENCE MODC_FENCE
+#define MODC_DOT_VECTORS(rows) 4
+#define MODC_DOT_SETS(tile) 1
+#define MODC_DOT_STEPS(sets) 2
+#else
+#define MODC_DOT_VECTORS(rows) MODC_TILE_VECTORS(rows)
 #define MODC_DOT_SETS(tile) ((tile) >= 6 ? 1 : (tile) > 2 ? 2 : 4)
+#define MODC_DOT_STEPS(sets) (sets)
+#define MODC_DOT_FENCE ((void)0)
+#endif
 
 /* Words of four bytes, a lane each. */
 MODC_INLINE modc_u32 modc_dot_load(const modc_int8 *p)
@@ -92,11 +104,17 @@ MODC_INLINE modc_i32 modc_dot(modc_i32 sum, const modc_u32 w, const modc_int8 *x
 #if defined __aarch64__
     __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(w), "w"(modc_dot_all(x)));
 #elif MODC_LANES == 16
-    __asm__("vpdpbusd {%2%{1to16%}, %1, %0|%0, %1, %2%{1to16%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+    __asm__("vpdpbusd {%2%{1to16%}, %1, %0|%0, %1, %2%{1to16%}}"
+            : "+v"(sum)
+            : "v"(w), "m"(*(const modc_word *)(const void *)x));
 #elif MODC_LANES == 8 && defined __AVX512VNNI__
-    __asm__("vpdpbusd {%2%{1to8%}, %1, %0|%0, %1, %2%{1to8%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+    __asm__("vpdpbusd {%2%{1to8%}, %1, %0|%0, %1, %2%{1to8%}}"
+            : "+v"(sum)
+            : "v"(w), "m"(*(const modc_word *)(const void *)x));
 #elif defined __AVX512VNNI__
-    __asm__("vpdpbusd {%2%{1to4%}, %1, %0|%0, %1, %2%{1to4%}}" : "+v"(sum) : "v"(w), "m"(*(const modc_word *)(const void *)x));
+    __asm__("vpdpbusd {%2%{1to4%}, %1, %0|%0, %1, %2%{1to4%}}"
+            : "+v"(sum)
+            : "v"(w), "m"(*(const modc_word *)(const void *)x));
 #else
     __asm__("%{vex%} vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+x"(sum) : "x"(w), "x"(modc_dot_all(x)));
 #endif
@@ -200,16 +218,19 @@ MODC_INLINE void modc_dot_put(modc_int8 *y, const int32_t *whole, const int step
 }
 
 /* Rounds a block of x times `times`, and adds it to sums, of which each lane has one. */
-MODC_INLINE void modc_dot_block(modc_int8 *y, modc_i32 *sums, const float *x, const float times, const int steps)
+MODC_INLINE void modc_dot_block(modc_int8 *y, modc_i32 *sums, const float *x, const float times,
+                                const int steps)
 {
     int32_t whole[MODC_DOT_BLOCK];
 
 #if MODC_LANES > 1
     MODC_UNROLL
 #endif
-    for (int i = 0; i < MODC_DOT_BLOCK; i += MODC_LANES) { /* 1.5 * 2^23 leaves no bits for fractions; NaN may be anything */
+    for (int i = 0; i < MODC_DOT_BLOCK;
+         i += MODC_LANES) { /* 1.5 * 2^23 leaves no bits for fractions; NaN may be anything */
         const modc_f32 value = modc_f32_load(x + i) * times;
-        const modc_f32 within = modc_f32_atmost(modc_f32_atleast(value, modc_f32_set(-128.0f)), modc_f32_set(127.0f));
+        const modc_f32 within = modc_f32_atmost(modc_f32_atleast(value, modc_f32_set(-128.0f)),
+                                                modc_f32_set(127.0f));
         const modc_i32 lowest = (modc_i32)(modc_f32_bits(within + 12582912.0f) << 24) >> 24;
 
         *sums += lowest;
@@ -222,7 +243,8 @@ MODC_INLINE void modc_dot_block(modc_int8 *y, modc_i32 *sums, const float *x, co
 }
 
 /* A row as note [rows in int8] has it. part: so many integers are summed up by themselves, a multiple of 8 or k; steps: 4 or 8. */
-MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const int part, const int zero, const int steps)
+MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const int part, const int zero,
+                               const int steps)
 {
     const float scale = modc_dot_scale(x, k), times = 1.0f / scale;
     modc_int8 *const first = y + MODC_DOT_FIRST((k + part - 1) / part);

@@ -380,7 +380,8 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
                 if (steps == 8)
                     modc_int4_set(to + head + (j / 8 * MODC_PANEL32 + lane) * 4, j % 8, whole);
                 else if (steps == 4)
-                    to[head + (j / 4 * MODC_PANEL32 + lane) * 4 + j % 4] = (modc_int8)(whole + (whole < 0 ? 128 : -128));
+                    to[head + (j / 4 * MODC_PANEL32 + lane) * 4 + j % 4] =
+                        (modc_int8)(whole + (whole < 0 ? 128 : -128));
                 else
                     to[head + j * MODC_PANEL32 + lane] = (modc_int8)whole;
             }

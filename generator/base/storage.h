@@ -18,7 +18,8 @@ struct storage {
     int group;        /* elements that share a scale; 0: all of a row */
     enum dtype scale; /* of a scale, of integers */
     bool gguf;        /* rounded as in GGUF files, else as torchao does */
-    bool dynamic;     /* multiplied with rows that are rounded to int8, too: note [rows in int8] in modc_simd_dot.h */
+    bool
+        dynamic; /* multiplied with rows that are rounded to int8, too: note [rows in int8] in modc_simd_dot.h */
 };
 
 /* By name, as it is where nothing else is said; NULL: there is none. */

@@ -384,8 +384,8 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
         for (int i = 0; i < spec->storage_count; i++) {
             const struct spec_storage *own = &spec->storages[i];
 
-            if ((own->pattern != NULL) != named || !check_storage(cx, tree, own) ||
-                store(cx, tree, own) || tree->partial || !named)
+            if ((own->pattern != NULL) != named || !check_storage(cx, tree, own) || store(cx, tree, own) ||
+                tree->partial || !named)
                 continue;
             diag_error(cx, own->loc, "'%s' matches no parameter", own->pattern);
             module_hint_pattern(cx, tree, own->pattern, true);
@@ -402,7 +402,8 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
         integers |= storage_is_scaled(tensor->storage);
     }
     if (spec->dynamic && !integers && !tree->partial) {
-        diag_error(cx, spec->activations_loc, "'activations: int8' is for products of weights in integers, of which there are none");
+        diag_error(cx, spec->activations_loc,
+                   "'activations: int8' is for products of weights in integers, of which there are none");
         diag_hint(cx, "say `storage: int8` too");
     }
 }

@@ -36,7 +36,8 @@ struct algorithm {
 };
 
 /* Bytes that it works in, or each slice of it: of an op whose weight is packed as `storage`. */
-int64_t algorithm_scratch(const struct algorithm *algorithm, const struct op *op, const struct storage *storage);
+int64_t algorithm_scratch(const struct algorithm *algorithm, const struct op *op,
+                          const struct storage *storage);
 
 /* The rows of a machine: its own, then those of the processor that serve others, too. NULL: behind the last. */
 const struct algorithm *algorithm_of(const struct backend *backend, int index);

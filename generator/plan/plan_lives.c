@@ -55,7 +55,8 @@ int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step)
         return call_turns(step->op)
                    ? plan_aligned(plan, planner_value_bytes(&plan->program->cx->arena, step->op->outputs[0]))
                    : 0;
-    return plan_aligned(plan, algorithm_scratch(step->algorithm, step->op, step_packed(step, 1) ? step_packed(step, 1)->storage : NULL) *
+    return plan_aligned(plan, algorithm_scratch(step->algorithm, step->op,
+                                                step_packed(step, 1) ? step_packed(step, 1)->storage : NULL) *
                                   step->split.slices);
 }
 

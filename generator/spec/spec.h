@@ -341,15 +341,15 @@ enum spec_value {
     SPEC_VALUE_BUFFERS,
     SPEC_VALUE_STATES,
     SPEC_VALUE_STATEMENTS,
-    SPEC_VALUE_ENTRIES,   /* signature: statements, or keys of SPEC_IN_ENTRY */
-    SPEC_VALUE_PATTERNS,  /* one or a list */
-    SPEC_VALUE_REPLACED,  /* path: module */
-    SPEC_VALUE_TIES,      /* path: path */
-    SPEC_VALUE_TOGGLE,    /* none, on */
-    SPEC_VALUE_SWITCH,    /* off, on */
-    SPEC_VALUE_DENORMALS, /* keep, flush */
+    SPEC_VALUE_ENTRIES,     /* signature: statements, or keys of SPEC_IN_ENTRY */
+    SPEC_VALUE_PATTERNS,    /* one or a list */
+    SPEC_VALUE_REPLACED,    /* path: module */
+    SPEC_VALUE_TIES,        /* path: path */
+    SPEC_VALUE_TOGGLE,      /* none, on */
+    SPEC_VALUE_SWITCH,      /* off, on */
+    SPEC_VALUE_DENORMALS,   /* keep, flush */
     SPEC_VALUE_ACTIVATIONS, /* int8, none */
-    SPEC_VALUE_WHOLE,     /* an integer from 1 */
+    SPEC_VALUE_WHOLE,       /* an integer from 1 */
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE, /* a list of dimensions */
     SPEC_VALUE_DTYPE,

@@ -9,55 +9,55 @@
  * change a bit. T_parted: in parts of T_part, each multiplied with its scale. T_ahead: of w, which is not in a cache, what comes a
  * page later is fetched. Split by columns a slice has whole pairs of panels, and rounds x for itself. v: T_scratch elements. */
 
-/* Adds the products of word `word` to rows x vectors sums: of rows from x on, of columns from `at` on of the panel at w. */
-MODC_INLINE void T_NAME_word(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int at,
-                             const int rows, const int vectors, const int word T_ARGS)
+/* Adds the products of word `word` to rows x vectors sums: of rows from x on, of columns from that of w on. */
+MODC_INLINE void T_NAME_word(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
+                             const int vectors, const int word T_ARGS)
 {
-    modc_u32 value[16];
-
+    MODC_DOT_FENCE;
     w += T_head + word * T_P * 4;
     x += T_first + word * T_IF(T_packs, 8, 4) * MODC_DOT_BYTES;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++) {
-        const modc_int8 *const from = w + (at + j * T_LANES) / T_P * T_panel + (at + j * T_LANES) % T_P * 4;
-
+        const modc_int8 *const from = w + j * T_LANES / T_P * T_panel + j * T_LANES % T_P * 4;
 #if T_packs
-        value[j] = modc_dot_load(from) & 0x0f0f0f0fu;
-        value[vectors + j] = modc_dot_load(from) >> 4 & 0x0f0f0f0fu;
+        const modc_u32 all = modc_dot_load(from), value = all & 0x0f0f0f0fu, odd = all >> 4 & 0x0f0f0f0fu;
 #else
-        value[j] = modc_dot_load8(from);
+        const modc_u32 value = modc_dot_load8(from);
 #endif
-    }
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        sum[i] = modc_dot(sum[i], value[i % vectors], x + i / vectors * T_row);
+
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            modc_i32 *const own = sum + i * vectors + j;
+
+            *own = modc_dot(*own, value, x + i * T_row);
 #if T_packs
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        sum[i] = modc_dot(sum[i], value[vectors + i % vectors], x + i / vectors * T_row + 4 * MODC_DOT_BYTES);
+            *own = modc_dot(*own, odd, x + i * T_row + 4 * MODC_DOT_BYTES);
 #endif
+        }
+    }
 }
 
 /* Adds those of words from ... to - 1 to sets of rows x vectors sums, and the sets to the first. */
-MODC_INLINE void T_NAME_words(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int at,
-                              const int rows, const int vectors, const int sets, const int from, const int to T_ARGS)
+MODC_INLINE void T_NAME_words(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
+                              const int vectors, const int sets, const int from, const int to T_ARGS)
 {
-    const int tile = rows * vectors, whole = from + (to - from) / sets * sets;
+    const int tile = rows * vectors, steps = MODC_DOT_STEPS(sets);
+    const int whole = from + (to - from) / steps * steps;
 
     MODC_ROLL
-    for (int word = from; word < whole; word += sets) {
+    for (int word = from; word < whole; word += steps) {
         MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
+        for (int s = 0; s < steps; s++) {
 #if T_ahead
             MODC_UNROLL
             for (int p = 0; p < vectors * T_LANES; p += T_P)
                 MODC_PREFETCH_NEAR((const char *)(w + p / T_P * T_panel + T_head) + (word + s) * T_P * 4 + 4096);
 #endif
-            T_NAME_word(sum + s * tile, x, w, at, rows, vectors, word + s T_PASS);
+            T_NAME_word(sum + s % sets * tile, x, w, rows, vectors, word + s T_PASS);
         }
     }
     for (int word = whole; word < to; word++)
-        T_NAME_word(sum, x, w, at, rows, vectors, word T_PASS);
+        T_NAME_word(sum, x, w, rows, vectors, word T_PASS);
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
@@ -98,7 +98,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const modc_int8 *restrict x, 
         MODC_UNROLL
         for (int i = 0; i < tile * sets; i++)
             sum[i] = i < tile && T_IF(T_packs, 1, MODC_DOT_ZERO != 0) ? modc_dot_all(x + i / vectors * T_row + (part + 1) * 4) : modc_dot_none();
-        T_NAME_words(sum, x, w, at, rows, vectors, sets, from / T_IF(T_packs, 8, 4), (to + T_IF(T_packs, 7, 3)) / T_IF(T_packs, 8, 4) T_PASS);
+        T_NAME_words(sum, x, w + at * 4, rows, vectors, sets, from / T_IF(T_packs, 8, 4), (to + T_IF(T_packs, 7, 3)) / T_IF(T_packs, 8, 4) T_PASS);
 #if T_parted
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
@@ -141,7 +141,7 @@ MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, cons
                               const T_of_w *restrict w, const T_of_bias *restrict bias T_ARGS)
 {
     const int most = rows > 1 ? 2 * T_P : T_P; /* one row reads w as one stream */
-    const int band = modc_min(MODC_TILE_VECTORS(rows) * T_LANES, most), whole = columns / band * band;
+    const int band = modc_min(MODC_DOT_VECTORS(rows) * T_LANES, most), whole = columns / band * band;
 
     for (int r = from; r < to; r += rows) {
         for (int c = 0; c < whole; c += band)
@@ -164,15 +164,15 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
     modc_int8 *const rows = (modc_int8 *)(void *)v;
 #endif
     const int from = T_IF(T_by_columns, first, 0), to = T_IF(T_by_columns, end, T_n);
-    const int wide = T_IF(T_single, T_P, 2 * T_P), whole = T_n / wide * wide;
+    const int wide = T_IF(T_single, modc_min(MODC_DOT_VECTORS(1) * T_LANES, T_P), 2 * T_P), whole = T_n / wide * wide;
 
     for (int i = 0; i < T_IF(T_single, 1, T_m); i++)
         modc_dot_row(rows + i * T_row, x + i * T_ldx, T_k, T_IF(T_parted, T_part, T_k), T_IF(T_packs, 8, 128), T_IF(T_packs, 8, 4));
 #if T_single
     for (int c = from; c < modc_min(to, whole); c += wide)
-        T_NAME_tile(y, rows, w, bias, 1, T_P, 0, c T_PASS);
+        T_NAME_tile(y, rows, w, bias, 1, wide, 0, c T_PASS);
     if (to > whole)
-        T_NAME_tile(y, rows, w, bias, 1, T_n % T_P, 0, whole T_PASS);
+        T_NAME_tile(y, rows, w, bias, 1, T_n % wide, 0, whole T_PASS);
 #else
     for (int c = from; c < modc_min(to, whole); c += wide)
         MODC_EACH_HEIGHT(T_NAME_block, T_m, 2 * T_P, c, y, rows, w, bias T_PASS);

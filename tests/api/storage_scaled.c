@@ -1,8 +1,10 @@
-/* storage_scaled.c - a trained network with weights in 8 and in 4 bits: what modc embeds is what MODEL_pack makes; nothing else is in
+/* storage_scaled.c - a trained network with weights in 8 and in 4 bits, of floats and of rows in 8 bits: what modc embeds is what MODEL_pack makes; nothing else is in
  * a program that saves nothing; and how many digits it still reads right. */
 #include <string.h>
 
 #include "check.h"
+#include "dynamic4.h"
+#include "dynamic8.h"
 #include "mlp.h"
 #include "modc_safetensors.h"
 #include "storage_int8.h"
@@ -78,7 +80,9 @@ int main(void)
     static struct mlp_params plain;
     static struct storage_int8_params in_8;
     static struct storage_scaled_params in_4;
-    int right = 0, right_in_8 = 0, right_in_4 = 0;
+    static struct dynamic8_params both_8;
+    static struct dynamic4_params both_4;
+    int right = 0, right_in_8 = 0, right_in_4 = 0, right_both_8 = 0, right_both_4 = 0;
     float weight[32 * 64], trained[32 * 64];
 
     read_digits();
@@ -87,6 +91,10 @@ int main(void)
     CHECK_OK(storage_scaled_bind_embedded(&in_4));
     SAME(storage_int8, STORAGE_INT8, &in_8);
     SAME(storage_scaled, STORAGE_SCALED, &in_4);
+    CHECK_OK(dynamic8_bind_embedded(&both_8));
+    CHECK_OK(dynamic4_bind_embedded(&both_4));
+    SAME(dynamic8, DYNAMIC8, &both_8);
+    SAME(dynamic4, DYNAMIC4, &both_4);
 
     CHECK_OK(mlp_get(&plain, "1.weight", trained));
     CHECK_OK(storage_int8_get(&in_8, "1.weight", weight)); /* as it was */
@@ -99,8 +107,12 @@ int main(void)
     RIGHT(mlp, &plain, right);
     RIGHT(storage_int8, &in_8, right_in_8);
     RIGHT(storage_scaled, &in_4, right_in_4);
+    RIGHT(dynamic8, &both_8, right_both_8);
+    RIGHT(dynamic4, &both_4, right_both_4);
     CHECK(right == 353);
-    CHECK(right_in_8 >= right - 1); /* 0.3 % */
-    CHECK(right_in_4 >= right - 3); /* 1 % */
+    CHECK(right_in_8 >= right - 1);   /* 0.3 % */
+    CHECK(right_in_4 >= right - 3);   /* 1 % */
+    CHECK(right_both_8 >= right - 1); /* 0.5 % */
+    CHECK(right_both_4 >= right_in_4 - 1);
     return 0;
 }

@@ -28,7 +28,7 @@ import random_generation
 import rows
 import safetensors_io
 import torch_run
-from spec_torch import List, Spec
+from spec_torch import List, Spec, Uncertain
 
 # The kinds of specs by seed: any thirteen in a row have them all. How many rows of the catalogue each draws.
 KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows", "decoder"]
@@ -269,6 +269,7 @@ class Draw:
         own = random.Random(f"{self.own}.storage")
         narrow = self.dtype == "float32" and own.random() < 0.15
         self.storage = own.choice(["bfloat16", "float16", *INTEGERS]) if narrow else None
+        self.dynamic = self.storage in INTEGERS and random.Random(f"{self.own}.dynamic").random() < 0.4
         own = random.Random(f"{self.own}.half")
         if self.dtype == "float32" and not narrow and own.random() < 0.1:
             self.dtype = own.choice(["bfloat16", "float16"])
@@ -1237,6 +1238,8 @@ class Draw:
             lines.append(f"dtype: {self.dtype}")
         if self.storage:
             lines.append(f"storage: {self.storage}")
+        if self.dynamic:
+            lines.append("activations: int8")
         if self.constants:
             lines.append("constants: {" + ", ".join(f"{k}: {v}" for k, v in self.constants.items()) + "}")
         if self.sizes:
@@ -1632,6 +1635,7 @@ class Model:
     def __init__(self, path, weights=None):
         self.spec, self.weights = Spec(path), weights
         self.wide = self.spec if self.spec.dtype == torch.float64 else Spec(path, None, "float64")
+        self.spec.careful = self.wide.careful = True
 
     def run(self, inputs, sequence=False, **options):
         """(outputs, the same in float64, the state_dict afterwards, that in float64) of a call after building and loading."""
@@ -1687,7 +1691,7 @@ def write(seed, folder, catalogue=None, log=lambda text: None, kind=None):
                 found = write_decoder(seed, attempt, folder)
             else:
                 found = write_once(seed, attempt, folder, catalogue)
-        except (Rejected, *rows.FAULTS) as fault:  # what PyTorch says to a wrong shape
+        except (Rejected, Uncertain, *rows.FAULTS) as fault:  # what PyTorch says to a wrong shape
             log(f"seed {seed}, draw {attempt}: {type(fault).__name__}: {fault}")
             rejected += 1
             continue
@@ -1744,7 +1748,7 @@ def write_once(seed, attempt, folder, catalogue):
                                 bool(weights) and name in ("at_maxima", "train", "steps"))
                 run["sizes"] = sizes
                 break
-            except (Rejected, *rows.FAULTS):
+            except (Rejected, Uncertain, *rows.FAULTS):
                 if name in ("at_maxima", "steps"):  # without a loss that depends on parameters there is no training
                     raise
         else:

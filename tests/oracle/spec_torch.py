@@ -72,6 +72,10 @@ PYTHON = ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed"
           "RuntimeError", "ValueError", "NotImplementedError", "AssertionError", "TypeError")
 
 
+class Uncertain(Exception):
+    """Another order of additions may round an activation to the next integer."""
+
+
 class SpecError(Exception):
     pass
 
@@ -1061,8 +1065,14 @@ class Narrowed(torch.autograd.Function):
         return gradient, None, None
 
 
+def near_half(values):
+    """Whether a row's integers hang on less than what other machines may compute differently."""
+    largest = values.abs().amax(-1, keepdim=True).clamp(min=127.5 * torch.finfo(torch.float32).eps)
+    return bool((((values * (127.5 / largest)).abs() % 1 - 0.5).abs() < 5e-4).any())
+
+
 @contextlib.contextmanager
-def narrow_weights(storages, dynamic, root):
+def narrow_weights(storages, dynamic, root, careful=False):
     """Products round their weights, as packed ones are; the parameters stay as they are. Of recurrent layers the weights of the
     input are such, those of the state are not; nor are weights that a layer writes, which are not packed. dynamic: where weights
     become integers, rows that are multiplied with them do so too, each by itself."""
@@ -1088,7 +1098,11 @@ def narrow_weights(storages, dynamic, root):
 
     def rows(values, weight):
         """As they are multiplied with it."""
-        return Integers("int8")(values.float()).to(values.dtype) if dynamic and isinstance(kind_of(weight), Integers) else values
+        if not dynamic or not isinstance(kind_of(weight), Integers) or values.numel() == 0:
+            return values
+        if careful and near_half(values):
+            raise Uncertain("an activation is near the middle of two integers")
+        return Integers("int8")(values.float()).to(values.dtype)
 
     def rounding(product, name, at):
         names = {"linear": "weight", "bilinear": "weight", "mv": "vec", "addmv": "vec", "dot": "tensor", "matmul": "other",
@@ -1120,7 +1134,7 @@ def narrow_weights(storages, dynamic, root):
             weights = list(args[at - 1])
             if dynamic and isinstance(kind_of(weights[0]), Integers):
                 if layers > 1:
-                    raise SpecError("the oracle does not round what is between the layers of a recurrent one")
+                    raise Uncertain("what is between the layers of a recurrent one is not rounded here")
                 args = (rows(args[0], weights[0]), *args[1:])
             for i in range(0, len(weights), len(weights) // (layers * (1 + bidirectional))):
                 weights[i] = narrowed(weights[i], False)
@@ -1171,7 +1185,7 @@ class Spec:
         self.dtype = torch.float32
         self.dtype = self.dtype_of(dtype or (dtypes if isinstance(dtypes, str) else dtypes[0]))
         self.storages = self.storages_of(content.get("storage", {}))
-        self.dynamic = content.get("activations") == "int8"
+        self.dynamic, self.careful = content.get("activations") == "int8", False
         self.flushes = content.get("denormals") == "flush"
         self.ties = content.get("tie", {})
         self.inputs, self.constant_inputs = {}, set()
@@ -1409,7 +1423,7 @@ class Spec:
         handles += [root.get_submodule(path).register_full_backward_hook(lambda _, given, __, f=factor: scaled_gradient(given, f))
                     for path, factor in backward_hooks]
         try:
-            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root), flushing(self.flushes):
+            with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root, self.careful), flushing(self.flushes):
                 results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
                                                         for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
@@ -1432,7 +1446,7 @@ class Spec:
         self.set_mode(root, True)
         self.size_values = self.find_sizes({name: inputs[name] for name in self.inputs})
         for _ in range(steps):
-            with default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root), flushing(self.flushes):
+            with default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root, self.careful), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
                 loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
                 optimizer.zero_grad()

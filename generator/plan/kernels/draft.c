@@ -244,8 +244,8 @@ static void common_holes(struct draft *draft)
                  (int)kernel->split.axis == axis);
     if (step->scratch_offset >= 0 && kernel->split.slices > 1)
         hole_dim(draft, "T_scratch",
-                 dim_const(&draft->cx->arena,
-                           algorithm_scratch(step->algorithm, draft->op, draft->narrow) / dtype_rows[kernel->computed].bytes));
+                 dim_const(&draft->cx->arena, algorithm_scratch(step->algorithm, draft->op, draft->narrow) /
+                                                  dtype_rows[kernel->computed].bytes));
 }
 
 /* ---- cores --------------------------------------------------------------------------------------------------- */

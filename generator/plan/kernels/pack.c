@@ -151,8 +151,12 @@ static void call_scaled(struct making *making, const struct packed *entry)
     const struct panel_source *source = entry->panels;
     struct kernel_call *call = add_call(making,
                                         library_kernel(making->cx, making->plan, "modc_f32_pack_scaled"));
-    const int64_t numbers[] = {entry->n,      entry->k,      source->row,
-                               source->pixel, storage->bits, storage_steps(storage),
+    const int64_t numbers[] = {entry->n,
+                               entry->k,
+                               source->row,
+                               source->pixel,
+                               storage->bits,
+                               storage_steps(storage),
                                storage_group(storage, entry->k)};
 
     add_operand(making, call, entry_operand(making, entry, 0));

@@ -62,7 +62,8 @@ static bool has_word(const char *word, bool called)
     size_t length, wanted = strlen(word);
 
     for (int i = 0; i < embedded_file_count; i++) {
-        if (strncmp(embedded_files[i].name, FOLDER, strlen(FOLDER)) != 0)
+        if (strncmp(embedded_files[i].name, FOLDER, strlen(FOLDER)) != 0 ||
+            !strstr(embedded_files[i].bytes, word)) /* as in nearly all of them: sooner known than by words */
             continue;
         for (const char *at = embedded_files[i].bytes; (at = next_word(at, &length)); at += length)
             if (length == wanted && memcmp(at, word, length) == 0 && (!called || at[length] == '('))

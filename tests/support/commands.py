@@ -6,7 +6,7 @@
 A transcript has shell commands behind `$ `, or `> ` where one goes on, and under each what it prints to stdout and
 stderr, with `[STATUS]` at the end where that is not 0. An empty line and lines with `# ` in front of a command are the
 author's. All commands of a file run in one new folder, in which `modc` is MODC and $ROOT is the repository. CC is not
-seen by them, but is what `cc` runs.
+seen by them, but is what `cc` runs, which optimises little whatever it is told (quick.py).
 """
 import difflib
 import os
@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import quick
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -57,9 +59,7 @@ def play(path, modc):
         tools = pathlib.Path(folder) / "tools"
         tools.mkdir()
         (tools / "modc").symlink_to(pathlib.Path(modc).resolve())
-        if os.environ.get("CC"):
-            (tools / "cc").write_text(f'#!/bin/sh\nexec {os.environ["CC"]} "$@"\n')
-            (tools / "cc").chmod(0o755)
+        quick.write_compilers(tools, "-O1")
         work = pathlib.Path(folder) / "work"
         work.mkdir()
         environment = {name: value for name, value in os.environ.items() if not re.match("LC_|LANG|(CC|CFLAGS|(CXX|NVCC)(FLAGS)?)$|CUDA_HOST_", name)}

@@ -22,6 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import quick
+
 
 def blocks(page):
     """(line, language, text, directly behind the block before, run) of each block."""
@@ -65,7 +67,10 @@ class Page:
         self.environment = dict(os.environ, PATH=f"{modc.parent}:{os.environ['PATH']}", NO_COLOR="1")
         self.environment.update(PYTHONPATH=str(Path("python").resolve()), MODC_EXECUTABLE=str(modc))
         if page.parent.name == "docs":  # what examples/ compiles runs for a while, with the flags of who calls
-            self.environment.update(CFLAGS="-O0")
+            tools = work.with_name(work.name + "_tools")
+            tools.mkdir(exist_ok=True)
+            quick.write_compilers(tools, "-O0")
+            self.environment.update(CFLAGS="-O0", PATH=f"{tools}:{self.environment['PATH']}")
         self.lines, self.section, self.program = page.read_text(encoding="utf-8").split("\n"), None, ""
 
     def fault(self, line, text):

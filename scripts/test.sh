@@ -30,7 +30,7 @@ esac
 say "testing, of what is long share $share of 0 to 3"
 # What is the same with sanitizers is run with them alone; of what is long its sample is run, of what is there for several chips
 # and compilers one: `ctest --preset release` runs all.
-once='^(unit_(training|weights|stored|emit_kernel|grammar|optim|plan)|errors_(specs|command_[a-z]+)|long_failing_memory|long_failing_sites'
+once='^(unit_(training|weights|stored|emit_kernel|grammar|optim|plan)|errors_command_[a-z]+|long_failing_memory|long_failing_sites'
 once+='|long_grammar|api_(elementwise_long|steps_sanitized|offsets_sanitized|dispatch_clang|slices_dispatch|cuda_generation)'
 once+='|package_dispatch|generation_(gpt2_checked|gpt2_parts|mamba_checked)|cuda_(nvcc_0|plain_1|faults_clang\+\+)'
 once+='|resets_(aarch64|O0|O3)|chip_stm32f103c8_policy|chip_nrf51822_mlp|aarch64_cnn64_5'

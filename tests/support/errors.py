@@ -3,6 +3,7 @@
 places.
 
     python3 tests/support/errors.py MODC [CASE...]     from the root of the repository; without a case, all of them
+    python3 tests/support/errors.py --text MODC        without JSON, for builds that start slowly
     python3 tests/support/errors.py --update MODC      writes every .err
 
 A case whose exit status is not 1 says so in a comment: `# status: 3`. Specs that only others extend lie in folders below.
@@ -64,13 +65,15 @@ def check(modc, path, *options):
     return result.stderr.decode(), faults
 
 
-def compare(modc, path):
+def compare(modc, path, json_too=True):
     """The faults of one case."""
     said, faults = check(modc, path)
     expected = path.with_suffix(".err").read_text() if path.with_suffix(".err").exists() else ""
     if not expected:
         faults.append("there is no .err: read what modc says, then build the target update-errors")
     faults += difflib.unified_diff(expected.splitlines(), said.splitlines(), "expected", "found", lineterm="")
+    if not json_too:
+        return faults
     in_json, more = check(modc, path, "--diagnostics=json")
     try:
         found, wanted = of_json(in_json), of_text(said)
@@ -84,9 +87,10 @@ def compare(modc, path):
 
 
 def main(arguments):
-    update = arguments[0] == "--update"
-    modc = str(pathlib.Path(arguments[update]).resolve())
-    chosen = [FOLDER / f"{case}.yaml" for case in arguments[update + 1:]] or sorted(FOLDER.glob("*.yaml"))
+    option = arguments.pop(0) if arguments[0] in ("--update", "--text") else None
+    update = option == "--update"
+    modc = str(pathlib.Path(arguments[0]).resolve())
+    chosen = [FOLDER / f"{case}.yaml" for case in arguments[1:]] or sorted(FOLDER.glob("*.yaml"))
     faults = {path: [] for path in FOLDER.glob("*.err") if not path.with_suffix(".yaml").exists()}
     for path in faults:
         faults[path] = ["there is no spec of this name"]
@@ -97,7 +101,7 @@ def main(arguments):
                 path.with_suffix(".err").write_text(said)
                 print(f"wrote {path.with_suffix('.err')}")
         else:
-            faults[path] = compare(modc, path)
+            faults[path] = compare(modc, path, json_too=option != "--text")
     for path, said in faults.items():
         for line in said:
             print(f"{path}: {line}")

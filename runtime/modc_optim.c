@@ -137,6 +137,26 @@ static bool is_complex(enum modc_dtype dtype)
     return modc_dtype_part(dtype) != dtype;
 }
 
+/* The float32 copy of a parameter; NULL: it has none. */
+static float *copy_of(const struct modc_optimizer *optimizer, int index)
+{
+    const size_t *copies = optimizer->table->copies;
+
+    return copies == NULL || copies[index] == MODC_NO_COPY
+               ? NULL
+               : (float *)(void *)(optimizer->block + copies[index]);
+}
+
+static bool has_copy(const struct modc_optimizer *optimizer, int index) /* which may be NULL */
+{
+    return optimizer != NULL && copy_of(optimizer, index) != NULL;
+}
+
+enum modc_dtype modc_optimizer_dtype(const struct modc_optimizer *optimizer, int index)
+{
+    return copy_of(optimizer, index) != NULL ? MODC_FLOAT32 : key_of(optimizer->training, index)->dtype;
+}
+
 /* Complex states begin with the number in both parts, as in PyTorch. */
 enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index)
 {
@@ -159,9 +179,19 @@ enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, in
         else if (complex)
             fill(state, modc_dtype_part(key->dtype), 2 * count_of(key), initial);
         else
-            fill(state, key->dtype, count_of(key), initial);
+            fill(state, modc_optimizer_dtype(optimizer, index), count_of(key), initial);
     }
+    if (copy_of(optimizer, index) != NULL)
+        memset(copy_of(optimizer, index), 0, count_of(key) * sizeof(float)); /* of no parameter but 0 */
     return MODC_OK;
+}
+
+/* Nothing has been done to the gradients yet. */
+static void forget_factors(struct modc_optimizer *optimizer)
+{
+    optimizer->unscaled = optimizer->found = false;
+    optimizer->unscale = 1;
+    optimizer->clip = optimizer->table->clip == MODC_CLIP_VALUE ? optimizer->table->max_norm : 1;
 }
 
 enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
@@ -182,6 +212,8 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
         MODC_TRY(device_of(training)->reach(training->net, block, "block"));
     *optimizer = (struct modc_optimizer){
         .table = table, .training = training, .block = block, .total_norm = (double)NAN};
+    optimizer->scaler = table->scaler;
+    forget_factors(optimizer);
     optimizer->steps = (double *)(void *)((char *)optimizer + table->steps_at);
     scheduling->scheduler = table->scheduler;
     scheduling->groups = (struct modc_group *)(void *)((char *)optimizer + table->groups_at);
@@ -228,7 +260,12 @@ enum modc_status modc_optimizer_start(struct modc_optimizer *optimizer,
                                NULL);
 }
 
-/* Whether a step can be taken as a whole. */
+static bool has_scaler(const struct modc_optimizer *optimizer)
+{
+    return optimizer->scaler.scale != 0;
+}
+
+/* Whether a step can be taken as a whole. With a scaler that is no question. */
 static enum modc_status check_step(const struct modc_optimizer *optimizer)
 {
     const struct modc_device *device = device_of(optimizer->training);
@@ -244,7 +281,7 @@ static enum modc_status check_step(const struct modc_optimizer *optimizer)
                 status = MODC_NONFINITE;
         return status;
     }
-    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++) {
+    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK && !has_scaler(optimizer); i++) {
         const struct modc_key *key = key_of(optimizer->training, i);
         const void *gradient = modc_gradient_at(optimizer->training, i);
 
@@ -254,25 +291,30 @@ static enum modc_status check_step(const struct modc_optimizer *optimizer)
     return status;
 }
 
-/* Of a parameter, in the optimiser's order; NULL behind them. */
-static void find_states(const struct modc_optimizer *optimizer, int index, void *states[MODC_MAX_STATES])
+/* Of a parameter, in the optimiser's order; NULL behind them. Behind all its copy. */
+static void find_states(const struct modc_optimizer *optimizer, int index, void *states[MODC_COPY + 1])
 {
     const struct modc_optimizer_table *table = optimizer->table;
     const int count = table->groups[table->params[index].group].state_count;
 
     for (int j = 0; j < MODC_MAX_STATES; j++)
         states[j] = j < count ? modc_optimizer_state_at(optimizer, index, j) : NULL;
+    states[MODC_COPY] = copy_of(optimizer, index);
 }
 
 static void update(struct modc_optimizer *optimizer, int index, const void *gradient)
 {
     const struct modc_optimizer_param *param = &optimizer->table->params[index];
-    void *states[MODC_MAX_STATES];
+    void *states[MODC_COPY + 1];
+    double hyper[MODC_CLIP + 1];
 
     find_states(optimizer, index, states);
+    memcpy(hyper, optimizer->scheduling.groups[param->group].hyper, sizeof(double) * MODC_MAX_HYPERS);
+    hyper[MODC_UNSCALE] = optimizer->unscale;
+    hyper[MODC_CLIP] = optimizer->clip;
     optimizer->steps[index]++;
-    param->update(param_of(optimizer->training, index), gradient, states, param->count,
-                  optimizer->scheduling.groups[param->group].hyper, optimizer->steps[index]);
+    param->update(param_of(optimizer->training, index), gradient, states, param->count, hyper,
+                  optimizer->steps[index]);
 }
 
 /* ---- on a device ---- */
@@ -315,7 +357,7 @@ static void make_scalars(const struct modc_optimizer *optimizer, int index)
     const struct modc_optimizer_table *table = optimizer->table;
     const struct modc_optimizer_param *param = &table->params[index];
     double *next = next_states_of(optimizer, index);
-    void *states[MODC_MAX_STATES];
+    void *states[MODC_COPY + 1];
 
     find_states(optimizer, index, states);
     for (int j = 0; j < table->groups[param->group].state_count; j++)
@@ -332,7 +374,7 @@ static enum modc_status launch_update(const struct modc_optimizer *optimizer, in
     const struct modc_optimizer_param *param = &table->params[index];
     const struct modc_training *training = optimizer->training;
     const struct modc_device *device = device_of(training);
-    void *states[MODC_MAX_STATES];
+    void *states[MODC_COPY + 1];
     enum modc_status status;
 
     find_states(optimizer, index, states);
@@ -467,21 +509,41 @@ static enum modc_status take_step(struct modc_optimizer *optimizer)
     return any ? changed(optimizer->training) : MODC_OK;
 }
 
+/* A step for which check_step had nothing to say. */
+static enum modc_status step(struct modc_optimizer *optimizer)
+{
+    if (has_scaler(optimizer)) {
+        MODC_TRY(modc_optimizer_unscale(optimizer));
+        optimizer->skipped = optimizer->found;
+    }
+    if (!optimizer->skipped)
+        MODC_TRY(take_step(optimizer));
+    if (!has_scaler(optimizer)) /* else at the scaler's update */
+        forget_factors(optimizer);
+    return MODC_OK;
+}
+
 enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer)
 {
     enum modc_status status = check_step(optimizer);
 
-    return status == MODC_OK ? take_step(optimizer) : status;
+    return status == MODC_OK ? step(optimizer) : status;
 }
 
 enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer)
 {
     enum modc_status status = check_step(optimizer);
 
-    if (status == MODC_OK)
+    if (status == MODC_OK && has_scaler(optimizer))
+        status = modc_optimizer_unscale(optimizer);
+    if (status == MODC_OK && !optimizer->found)
         status = modc_optimizer_clip(optimizer, NULL);
     if (status == MODC_OK)
-        status = take_step(optimizer);
+        status = step(optimizer);
+    if (status == MODC_OK && has_scaler(optimizer))
+        status = modc_scaler_update(optimizer);
+    if (optimizer->skipped)
+        return status;
     return status == MODC_OK && optimizer->table->averages ? modc_average_update(optimizer) : status;
 }
 
@@ -635,8 +697,19 @@ static void scale(void *data, enum modc_dtype dtype, size_t count, double by)
     }
 }
 
-enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_norm, double norm_type,
-                                     bool error_if_nonfinite, double *total)
+/* The norm of what a float32 copy's gradient is: widened, and multiplied in float32. */
+static double wide_norm_of(const void *data, enum modc_dtype dtype, size_t count, double type, double by)
+{
+    double norm = neutral(type);
+
+    for (size_t i = 0; i < count; i++)
+        norm = join(norm, (double)((float)magnitude(data, dtype, i) * (float)by), type);
+    return whole_norm(norm, type);
+}
+
+/* optimizer: whose copies' gradients stay as they are, with a factor for the step; or NULL. */
+static enum modc_status clip_norm(struct modc_training *training, struct modc_optimizer *optimizer,
+                                  double max_norm, double norm_type, bool error_if_nonfinite, double *total)
 {
     double norm = neutral(norm_type), factor;
     const struct modc_device *device = device_of(training);
@@ -652,7 +725,10 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
         if (gradient == NULL)
             continue;
         norm = join(norm,
-                    device != NULL ? numbers[i] : norm_of(gradient, key->dtype, count_of(key), norm_type),
+                    device != NULL ? numbers[i]
+                    : has_copy(optimizer, i)
+                        ? wide_norm_of(gradient, key->dtype, count_of(key), norm_type, optimizer->unscale)
+                        : norm_of(gradient, key->dtype, count_of(key), norm_type),
                     norm_type);
         any = true;
     }
@@ -662,6 +738,8 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
     if (error_if_nonfinite && !isfinite(norm))
         return MODC_NONFINITE;
     factor = max_norm / (norm + 1e-6);
+    if (optimizer != NULL)
+        optimizer->clip = factor < 1 ? factor : 1;
     if (factor >= 1)
         return MODC_OK;
     for (int i = 0; i < training->model->gradient_count; i++) {
@@ -670,13 +748,21 @@ enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_
 
         if (gradient != NULL && device != NULL)
             MODC_TRY(device->scale(training->net, gradient, key->dtype, count_of(key), factor));
-        else if (gradient != NULL)
+        else if (gradient != NULL && !has_copy(optimizer, i))
             scale(gradient, key->dtype, count_of(key), factor);
     }
     return MODC_OK;
 }
 
-enum modc_status modc_clip_grad_value(struct modc_training *training, double value)
+enum modc_status modc_clip_grad_norm(struct modc_training *training, double max_norm, double norm_type,
+                                     bool error_if_nonfinite, double *total)
+{
+    return clip_norm(training, NULL, max_norm, norm_type, error_if_nonfinite, total);
+}
+
+/* optimizer: whose copies' gradients stay as they are; or NULL. */
+static enum modc_status clip_value(struct modc_training *training, const struct modc_optimizer *optimizer,
+                                   double value)
 {
     for (int i = 0; i < training->model->gradient_count; i++)
         if (is_complex(key_of(training, i)->dtype))
@@ -690,7 +776,7 @@ enum modc_status modc_clip_grad_value(struct modc_training *training, double val
             MODC_TRY(device_of(training)->clamp(training->net, gradient, dtype, count, value));
             continue;
         }
-        for (size_t k = 0; gradient != NULL && k < count; k++) {
+        for (size_t k = 0; gradient != NULL && k < count && !has_copy(optimizer, i); k++) {
             double x = modc_number(gradient + k * size, dtype);
 
             if (x > value)
@@ -702,21 +788,84 @@ enum modc_status modc_clip_grad_value(struct modc_training *training, double val
     return MODC_OK;
 }
 
+enum modc_status modc_clip_grad_value(struct modc_training *training, double value)
+{
+    return clip_value(training, NULL, value);
+}
+
 enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *total)
 {
     const struct modc_optimizer_table *table = optimizer->table;
 
     if (table->clip == MODC_CLIP_NORM) {
-        const enum modc_status status = modc_clip_grad_norm(optimizer->training, table->max_norm,
-                                                            table->norm_type, table->error_if_nonfinite,
-                                                            &optimizer->total_norm);
+        const enum modc_status status = clip_norm(optimizer->training, optimizer, table->max_norm,
+                                                  table->norm_type, table->error_if_nonfinite,
+                                                  &optimizer->total_norm);
 
         if (total != NULL)
             *total = optimizer->total_norm;
         return status;
     }
-    return table->clip == MODC_CLIP_VALUE ? modc_clip_grad_value(optimizer->training, table->max_norm)
+    return table->clip == MODC_CLIP_VALUE ? clip_value(optimizer->training, optimizer, table->max_norm)
                                           : MODC_OK;
+}
+
+/* ---- the scale of the loss ------------------------------------------------------------------------------ */
+
+enum modc_status modc_optimizer_unscale(struct modc_optimizer *optimizer)
+{
+    const struct modc_training *training = optimizer->training;
+    const float inverse = (float)(1 / (double)optimizer->scaler.scale);
+
+    if (!has_scaler(optimizer))
+        return MODC_UNSUPPORTED;
+    if (optimizer->unscaled)
+        return MODC_OK;
+    for (int i = 0; i < training->model->gradient_count; i++) {
+        const struct modc_key *key = key_of(training, i);
+        void *gradient = modc_gradient_at(training, i);
+
+        if (gradient == NULL)
+            continue;
+        optimizer->found |= !is_finite(gradient, key->dtype, count_of(key));
+        if (copy_of(optimizer, i) == NULL)
+            scale(gradient, key->dtype, count_of(key), (double)inverse);
+    }
+    optimizer->unscale = (double)inverse;
+    optimizer->unscaled = true;
+    return MODC_OK;
+}
+
+enum modc_status modc_scaler_update(struct modc_optimizer *optimizer)
+{
+    struct modc_scaler *scaler = &optimizer->scaler;
+
+    if (!has_scaler(optimizer))
+        return MODC_UNSUPPORTED;
+    if (optimizer->found) {
+        const float backed = (float)((double)scaler->scale * scaler->backoff_factor);
+
+        scaler->scale = backed;
+        scaler->growth_tracker = 0;
+    } else if (++scaler->growth_tracker == scaler->growth_interval) {
+        const float grown = (float)((double)scaler->scale * scaler->growth_factor);
+
+        if (isfinite(grown))
+            scaler->scale = grown;
+        scaler->growth_tracker = 0;
+    }
+    forget_factors(optimizer);
+    return MODC_OK;
+}
+
+float modc_loss_scale(const struct modc_optimizer *optimizer)
+{
+    return has_scaler(optimizer) ? optimizer->scaler.scale : 1.0f;
+}
+
+bool modc_step_skipped(const struct modc_optimizer *optimizer)
+{
+    return optimizer->skipped;
 }
 
 /* ---- averages ------------------------------------------------------------------------------------------ */
@@ -747,6 +896,26 @@ static void average(void *averages, const void *params, enum modc_dtype dtype, s
     }
 }
 
+/* The copy, which has become another where the program has written the parameter; of those without one the parameter. */
+static void *kept_of(const struct modc_optimizer *optimizer, int index)
+{
+    const struct modc_key *key = key_of(optimizer->training, index);
+    const size_t size = modc_dtype_bytes(key->dtype);
+    float *copy = copy_of(optimizer, index);
+    const char *param = param_of(optimizer->training, index);
+
+    if (copy == NULL)
+        return param_of(optimizer->training, index);
+    for (size_t i = 0; i < count_of(key); i++) {
+        uint16_t rounded;
+
+        modc_store(&rounded, key->dtype, (double)copy[i]);
+        if (memcmp(&rounded, param + i * size, size) != 0)
+            copy[i] = (float)modc_number(param + i * size, key->dtype);
+    }
+    return copy;
+}
+
 static enum modc_status check_averages(const struct modc_optimizer *optimizer)
 {
     return optimizer->table->averages ? check_params(optimizer->training) : MODC_UNSUPPORTED;
@@ -761,17 +930,18 @@ enum modc_status modc_average_update(struct modc_optimizer *optimizer)
 
     for (int i = 0; i < table->param_count && status == MODC_OK; i++) {
         const struct modc_key *key = key_of(optimizer->training, i);
+        const enum modc_dtype dtype = modc_optimizer_dtype(optimizer, i);
         char *to = optimizer->block + table->params[i].average;
-        const void *from = param_of(optimizer->training, i);
+        const void *from = kept_of(optimizer, i);
 
         if (device != NULL)
             status = optimizer->averaged == 0
-                         ? device->move(net, to, from, count_of(key) * modc_dtype_bytes(key->dtype))
-                         : device->average(net, to, from, key->dtype, count_of(key), table->decay);
+                         ? device->move(net, to, from, count_of(key) * modc_dtype_bytes(dtype))
+                         : device->average(net, to, from, dtype, count_of(key), table->decay);
         else if (optimizer->averaged == 0)
-            memcpy(to, from, count_of(key) * modc_dtype_bytes(key->dtype));
+            memcpy(to, from, count_of(key) * modc_dtype_bytes(dtype));
         else
-            average(to, from, key->dtype, count_of(key), table->decay);
+            average(to, from, dtype, count_of(key), table->decay);
     }
     optimizer->averaged += status == MODC_OK;
     return status;
@@ -785,19 +955,22 @@ enum modc_status modc_average_swap(struct modc_optimizer *optimizer)
     for (int i = 0; i < table->param_count && status == MODC_OK && optimizer->averaged > 0; i++) {
         const struct modc_key *key = key_of(optimizer->training, i);
         unsigned char *a = (unsigned char *)optimizer->block + table->params[i].average;
-        unsigned char *b = param_of(optimizer->training, i);
+        unsigned char *b = kept_of(optimizer, i);
+        const enum modc_dtype dtype = modc_optimizer_dtype(optimizer, i);
 
         if (device_of(optimizer->training) != NULL) {
             status = device_of(optimizer->training)
                          ->swap(optimizer->training->net, a, b, count_of(key) * modc_dtype_bytes(key->dtype));
             continue;
         }
-        for (size_t k = 0; k < count_of(key) * modc_dtype_bytes(key->dtype); k++) {
+        for (size_t k = 0; k < count_of(key) * modc_dtype_bytes(dtype); k++) {
             unsigned char byte = a[k];
 
             a[k] = b[k];
             b[k] = byte;
         }
+        if (dtype != key->dtype) /* the copy is what was exchanged */
+            MODC_TRY(modc_convert(param_of(optimizer->training, i), key->dtype, b, dtype, count_of(key)));
     }
     return status == MODC_OK ? changed(optimizer->training) : status;
 }

@@ -23,6 +23,11 @@ extern "C" {
 
 enum { MODC_MAX_HYPERS = 8, MODC_MAX_STATES = 3, MODC_MAX_SCALARS = 16, MODC_LR = 0 };
 
+/* With `master: float32`, behind the numbers of a group: by what gradients are multiplied, and then, or between which value and its
+ * negative they are taken; behind the states: the float32 copy of the parameter. */
+enum { MODC_UNSCALE = MODC_MAX_HYPERS, MODC_CLIP, MODC_COPY = MODC_MAX_STATES };
+#define MODC_NO_COPY ((size_t)-1)
+
 /* One step of one parameter of `count` elements: changes it and its state, whose tensors stand in the optimiser's order.
  * hyper: the numbers of its group; step: 1 at the first. */
 typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper,
@@ -117,6 +122,14 @@ enum modc_status modc_schedule_step(struct modc_scheduling *scheduling, double m
 
 /* ---- the objects --------------------------------------------------------------------------------------- */
 
+/* torch.amp.GradScaler: a number that the loss is multiplied by, so that small gradients are not lost in 16 bits. */
+struct modc_scaler {
+    float scale; /* 0: there is none */
+    double growth_factor, backoff_factor;
+    int64_t growth_interval; /* after so many steps in a row it grows */
+    int64_t growth_tracker;  /* steps since it changed */
+};
+
 struct modc_optimizer_state {
     const char *name; /* the state_dict's: "exp_avg" */
     bool scalar;      /* of no dimensions, float32, or float64 where the parameter is */
@@ -148,6 +161,8 @@ enum modc_saved_kind {
     MODC_SAVED_STATE,      /* gradient, item */
     MODC_SAVED_SCHEDULE,   /* scheduler, item: modc_schedule_field */
     MODC_SAVED_AVERAGE,    /* gradient */
+    MODC_SAVED_COPY,       /* gradient */
+    MODC_SAVED_SCALER,     /* item: modc_scaler_field */
     MODC_SAVED_AVERAGED    /* how often averages were taken */
 };
 enum modc_schedule_field {
@@ -157,6 +172,14 @@ enum modc_schedule_field {
     MODC_BEST,
     MODC_NUM_BAD_EPOCHS,
     MODC_COOLDOWN_COUNTER
+};
+
+enum modc_scaler_field {
+    MODC_SCALE,
+    MODC_GROWTH_FACTOR,
+    MODC_BACKOFF_FACTOR,
+    MODC_GROWTH_INTERVAL,
+    MODC_GROWTH_TRACKER
 };
 
 struct modc_saved {
@@ -186,6 +209,9 @@ struct modc_optimizer_table {
     bool error_if_nonfinite;
     bool averages;
     double decay;
+    const size_t
+        *copies; /* by gradient: where in the block its float32 copy is, or MODC_NO_COPY; NULL: none has */
+    struct modc_scaler scaler;                /* as it begins */
     size_t block;                             /* bytes that modc_optimizer_init takes */
     size_t groups_at, schedules_at, steps_at; /* offsets in struct MODEL_optimizer */
     /* On a device, by gradient: how it is updated; offsets in struct MODEL_optimizer of double[MODC_MAX_SCALARS] and of
@@ -205,6 +231,10 @@ struct modc_optimizer {
     double
         total_norm; /* of the gradients, as the last clip of `training:` found it; NaN: there was none, or it is by value */
     bool left_out; /* `update: fused`: a gradient of this step was NaN or infinite */
+    struct modc_scaler scaler;
+    bool skipped; /* with a scaler: the last step was left out, since a gradient was NaN or infinite */
+    bool unscaled, found; /* gradients are divided by the scale already; one of them was NaN or infinite */
+    double unscale, clip; /* of those with copies: what MODC_UNSCALE and MODC_CLIP will be */
 };
 
 /* Makes an optimiser, whatever the memory held: no step was taken, the schedule is at its start. block: table->block bytes,
@@ -229,6 +259,18 @@ enum modc_status modc_optimizer_step(struct modc_optimizer *optimizer);
 /* modc_optimizer_clip, modc_optimizer_step and, with `ema`, modc_average_update: all of them or, after an error, none. */
 enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer);
 
+/* With `scaler`, as torch.amp.GradScaler. The loss's backward gives gradients times the scale, as of scaler.scale(loss); what a
+ * program gives to other backwards it multiplies itself. modc_optimizer_update does then what is said here in one: unscale, clip, step,
+ * modc_scaler_update; a step that is left out is MODC_OK. modc_optimizer_step is scaler.step: it unscales where that has not
+ * happened, and leaves the step out where a gradient is not finite. MODC_UNSUPPORTED: the spec has no scaler. */
+enum modc_status modc_optimizer_unscale(
+    struct modc_optimizer *optimizer); /* again before the next step: nothing */
+enum modc_status modc_scaler_update(struct modc_optimizer *optimizer);
+
+/* scaler.get_scale(), 1 without a scaler; whether the last step was left out. */
+float modc_loss_scale(const struct modc_optimizer *optimizer);
+bool modc_step_skipped(const struct modc_optimizer *optimizer);
+
 /* For emitted code, with `update: fused`: before a step, whether it can be taken (as above); the update of one parameter, by a
  * gradient that the caller has; behind all of them, packs the weights again. A parameter whose gradient is NaN or infinite is left
  * alone, and the end of the step is then MODC_NONFINITE. */
@@ -240,7 +282,10 @@ enum modc_status modc_optimizer_end(struct modc_optimizer *optimizer);
  * a check that has failed, with nothing changed. MODC_GPU. */
 enum modc_status modc_optimizer_launch(struct modc_optimizer *optimizer, int index, const void *gradient);
 
-/* The state of a parameter as before its first step, and where a tensor of it lies; for modc_optim_state.c. */
+/* The type of a parameter's state and average; for modc_optim_state.c, as what follows. */
+enum modc_dtype modc_optimizer_dtype(const struct modc_optimizer *optimizer, int index);
+
+/* The state of a parameter as before its first step, and where a tensor of it lies. */
 enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, int index);
 void *modc_optimizer_state_at(const struct modc_optimizer *optimizer, int index, int state);
 
@@ -326,6 +371,17 @@ enum modc_status modc_optimizer_load(struct modc_optimizer *optimizer, const cha
     static inline enum modc_status model##_step(struct model##_training *training)                           \
     {                                                                                                        \
         return modc_optimizer_update(&training->optimizer.base);                                             \
+    }
+
+/* Where the spec has a scaler: what the loss is multiplied by, and whether the last step was left out. */
+#define MODC_SCALER_FUNCTIONS(model)                                                                         \
+    static inline float model##_loss_scale(const struct model##_training *training)                          \
+    {                                                                                                        \
+        return modc_loss_scale(&training->optimizer.base);                                                   \
+    }                                                                                                        \
+    static inline bool model##_step_skipped(const struct model##_training *training)                         \
+    {                                                                                                        \
+        return modc_step_skipped(&training->optimizer.base);                                                 \
     }
 
 /* With a schedule: scheduler.step(); metric is for ReduceLROnPlateau. */

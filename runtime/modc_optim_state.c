@@ -9,6 +9,8 @@
  *     state.KEY.step, .exp_avg, ...    as PyTorch's state_dict names them; a parameter that had no step has none
  *     scheduler.0.last_epoch, ...      I64 and F64; scheduler.1 and so on are those that it holds
  *     ema.n_averaged, ema.module.KEY   as in torch.optim.swa_utils.AveragedModel
+ *     master.KEY                       F32: the copy of a parameter of 16 bits; one that had no step has none
+ *     scaler.scale, ...                as GradScaler's state_dict names them: F32, F64 and I64
  * The table of the model lists them. python/modc/optim.py turns the file into PyTorch's state_dict and back. */
 #include "modc_device.h"
 #include "modc_optim.h"
@@ -49,6 +51,24 @@ static void *schedule_field(struct modc_schedule *schedule, int field)
     }
 }
 
+static struct modc_tensor scaler_tensor(const struct modc_optimizer *optimizer, int field)
+{
+    struct modc_scaler *scaler = (struct modc_scaler *)(uintptr_t)&optimizer->scaler;
+
+    switch (field) {
+    case MODC_SCALE:
+        return vector_of(&scaler->scale, MODC_FLOAT32, 0);
+    case MODC_GROWTH_FACTOR:
+        return vector_of(&scaler->growth_factor, MODC_FLOAT64, 0);
+    case MODC_BACKOFF_FACTOR:
+        return vector_of(&scaler->backoff_factor, MODC_FLOAT64, 0);
+    case MODC_GROWTH_INTERVAL:
+        return vector_of(&scaler->growth_interval, MODC_INT64, 0);
+    default:
+        return vector_of(&scaler->growth_tracker, MODC_INT64, 0);
+    }
+}
+
 static const struct modc_optimizer_state *state_of(const struct modc_optimizer *optimizer,
                                                    const struct modc_saved *saved)
 {
@@ -75,17 +95,20 @@ static struct modc_tensor tensor_of(const struct modc_optimizer *optimizer, cons
                          saved->item == MODC_BEST ? MODC_FLOAT64 : MODC_INT64, 0);
     case MODC_SAVED_AVERAGED:
         return vector_of((void *)(uintptr_t)&optimizer->averaged, MODC_INT64, 0);
+    case MODC_SAVED_SCALER:
+        return scaler_tensor(optimizer, saved->item);
     case MODC_SAVED_STEP:
         return tensor;
     default:
         break;
     }
     key = key_of(optimizer, saved->index);
-    tensor.dtype = key->dtype;
+    tensor.dtype = modc_optimizer_dtype(optimizer, saved->index);
     tensor.ndim = key->ndim;
     memcpy(tensor.dims, key->dims, sizeof tensor.dims);
-    tensor.data = saved->kind == MODC_SAVED_AVERAGE
-                      ? optimizer->block + param->average
+    tensor.data = saved->kind == MODC_SAVED_AVERAGE ? optimizer->block + param->average
+                  : saved->kind == MODC_SAVED_COPY
+                      ? optimizer->block + optimizer->table->copies[saved->index]
                       : modc_optimizer_state_at(optimizer, saved->index, saved->item);
     if (saved->kind == MODC_SAVED_STATE && state_of(optimizer, saved)->scalar)
         tensor = vector_of(tensor.data,
@@ -101,6 +124,8 @@ static bool is_there(const struct modc_optimizer *optimizer, const struct modc_s
     case MODC_SAVED_STEP:
     case MODC_SAVED_STATE:
         return optimizer->table->eager || optimizer->steps[saved->index] > 0;
+    case MODC_SAVED_COPY:
+        return optimizer->steps[saved->index] > 0;
     case MODC_SAVED_INITIAL_LR:
         return !isnan(optimizer->scheduling.groups[saved->index].initial_lr);
     default:
@@ -173,6 +198,12 @@ static bool fits_hyper(const struct modc_optimizer *optimizer, const struct modc
     return true;
 }
 
+/* The scale is a number that gradients can be divided by, in float32; counts are no less than 0. */
+static bool fits_scaler(int field, double number)
+{
+    return field == MODC_SCALE ? (float)number > 0 && isfinite((float)number) : number >= 0;
+}
+
 static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved *saved,
                  const struct modc_item *item)
 {
@@ -194,6 +225,8 @@ static bool fits(const struct modc_optimizer *optimizer, const struct modc_saved
         return modc_converts(tensor.dtype, dtype) && (saved->item != MODC_T_I || number_at(item, 0) > 0);
     case MODC_SAVED_AVERAGED:
         return modc_converts(tensor.dtype, dtype) && number_at(item, 0) >= 0;
+    case MODC_SAVED_SCALER:
+        return modc_converts(tensor.dtype, dtype) && fits_scaler(saved->item, number_at(item, 0));
     default:
         return modc_converts(tensor.dtype, dtype);
     }
@@ -204,10 +237,11 @@ static bool is_state(const struct modc_saved *saved)
     return saved->kind == MODC_SAVED_STEP || saved->kind == MODC_SAVED_STATE;
 }
 
-/* Whether a file may do without an entry: states of a parameter without steps, and where no schedule has begun. */
+/* Whether a file may do without an entry: states of a parameter without steps, copies, which begin with the parameter then, and
+ * where no schedule has begun. */
 static bool may_miss(const struct modc_saved *saved)
 {
-    return is_state(saved) || saved->kind == MODC_SAVED_INITIAL_LR;
+    return is_state(saved) || saved->kind == MODC_SAVED_INITIAL_LR || saved->kind == MODC_SAVED_COPY;
 }
 
 /* The first entry of the table that the file has otherwise, or not; "": the file has more; NULL: it fits. */

@@ -235,6 +235,17 @@ MODC_INLINE float modc_half_to_f32(modc_half a)
     return modc_f32_from_bits(sign | ((size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u)));
 }
 
+/* The float32 copy of a number, or the number where it is no longer what the copy rounds to. */
+MODC_INLINE float modc_bfloat16_kept(float copy, modc_bfloat16 own)
+{
+    return modc_f32_to_bfloat16(copy) == own ? copy : modc_bfloat16_to_f32(own);
+}
+
+MODC_INLINE float modc_half_kept(float copy, modc_half own)
+{
+    return modc_f32_to_half(copy) == own ? copy : modc_half_to_f32(own);
+}
+
 /* The nearest value of the type, as a float. */
 MODC_INLINE float modc_f32s_as_bfloat16(float a)
 {

@@ -292,10 +292,12 @@ static bool has_gradient(const struct graph *graph, int result)
 {
     if (graph->region)
         return graph->region->given[result];
-    return dtype_is_float(graph->outputs[result]->dtype) && !graph->loss;
+    return dtype_is_float(graph->outputs[result]->dtype) &&
+           (!graph->loss || training_scales(graph->program->tree->training));
 }
 
-/* The YIELD brings the gradients of the results that are floating; of a region those that come. A loss has the gradient 1. A
+/* The YIELD brings the gradients of the results that are floating; of a region those that come. A loss has the gradient 1, or the
+ * one that is brought: its scale. A
  * region's results stay as they are as long as backward wants them. */
 static void add_yield(struct backward *b)
 {
@@ -318,7 +320,7 @@ static void add_yield(struct backward *b)
     }
     graph_append(graph, yield);
     b->yield = yield;
-    if (graph->loss && !graph->region) {
+    if (graph->loss && !graph->region && !training_scales(graph->program->tree->training)) {
         struct ev one = ev_float(yield->loc, 1);
 
         give(&b->adjoint, loss,

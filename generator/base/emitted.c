@@ -171,12 +171,12 @@ const char *const emitted_functions[] = {
     "tokenizer", "train", "training_load_bytes", "training_save_bytes", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
-    "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",
-    "named_modules", "options", "parameters", "register_full_backward_hook",
+    "get_submodule", "load_state_dict", "loss", "loss_backward", "loss_scale", "modules", "n_step",
+    "named_children", "named_modules", "options", "parameters", "register_full_backward_hook",
     "register_full_backward_pre_hook", "requires_grad_", "rollout", "rollout_bind", "rollout_table",
-    "set_stream", "share", "state_dict", "step", "sync", "to", "train_step", "training", "training_init",
-    "training_load", "training_save", "window_flush", "window_init", "window_push", "window_ready",
-    "window_set", "zero_grad", NULL};
+    "set_stream", "share", "state_dict", "step", "step_skipped", "sync", "to", "train_step", "training",
+    "training_init", "training_load", "training_save", "window_flush", "window_init", "window_push",
+    "window_ready", "window_set", "zero_grad", NULL};
 
 const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES",          "PACKED_BYTES",
                                          "EMBEDDED_BYTES", "GRADIENT_BYTES",       "STATE_BYTES",

@@ -151,7 +151,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 25 };
+enum { SETTINGS = 27 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -320,6 +320,8 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"clip", words_of(c, training->clip)},
         {"scheduler", words_of(c, training->scheduler)},
         {"ema", words_of(c, training->ema)},
+        {"master", words_of(c, training->master)},
+        {"scaler", words_of(c, training->scaler)},
         {"tokenizer", tokenizer_text(c, spec)},
         {"template", template_text(c, spec)},
         {"rollout", rollout_settings(c, spec->rollout ? spec->rollout : &no_rollout)},

@@ -182,6 +182,8 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_OPTIMIZER] = "optimizer",
     [SPEC_VALUE_CLIP] = "clip",
     [SPEC_VALUE_SCHEDULER] = "scheduler",
+    [SPEC_VALUE_SCALER] = "scaler",
+    [SPEC_VALUE_MASTER] = "master",
     [SPEC_VALUE_LATER] = NULL,
 };
 
@@ -703,6 +705,10 @@ static void define_training(struct json *j)
         ARENA_PUSH(&j->cx->arena, signatures, count, row->signature);
     }
     define_calls(j, "clip", signatures, docs, count);
+    define_calls(j, "scaler", &scaler_rows[0].signature, &scaler_rows[0].doc, 1);
+    object(j, "master");
+    literal(j, "enum", "[\"float32\"]");
+    end(j);
     object(j, "update");
     literal(j, "enum", "[\"separate\", \"fused\"]");
     end(j);

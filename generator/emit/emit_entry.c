@@ -401,6 +401,23 @@ static void print_gradients_on_device(struct emit *e, struct text *out, const st
                         c_gradient(e->cx, graph, graph->inputs[i]->name, false));
 }
 
+/* The gradient of a loss with a scaler, in its type. */
+static void print_scale(struct emit *e, struct text *out, const struct graph *graph)
+{
+    const enum dtype dtype = graph->outputs[0]->dtype;
+    const char *format = dtype == DTYPE_FLOAT16    ? "modc_f32_to_half(%s)"
+                         : dtype == DTYPE_BFLOAT16 ? "modc_f32_to_bfloat16(%s)"
+                         : dtype == DTYPE_FLOAT64  ? "(double)%s"
+                                                   : "%s";
+    struct text scale = text_new(&e->cx->arena);
+
+    text_printf(out, "    const struct %s_training *training = (const void *)net->base.trainer;\n", e->m);
+    text_printf(&scale, format, "modc_loss_scale(&training->optimizer.base)");
+    emit_line(out, arena_format(&e->cx->arena, "    const %s %s[] = {%s};", dtype_rows[dtype].c,
+                                c_gradient(e->cx, graph, graph->output_names[0], true), scale.data));
+    text_add(out, "\n");
+}
+
 void print_backward(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -431,6 +448,8 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
                 (int)(entry - e->plan->program->entries));
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, "    MODC_NEED(%s == net->saved_sizes[%d], SIZE);\n", e->tree->sizes[i].c_name, i);
+    if (is_scaled(e, graph))
+        print_scale(e, out, graph);
     if (e->plan->backend->apart)
         print_gradients_on_device(e, out, graph);
     if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {

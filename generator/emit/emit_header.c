@@ -301,6 +301,11 @@ static bool has_step(const struct emit *e)
     return has_optimizer(e) && has_gradients(e);
 }
 
+static bool has_scaler(const struct emit *e)
+{
+    return has_optimizer(e) && e->tree->training->scales;
+}
+
 static bool has_schedule(const struct emit *e)
 {
     return has_optimizer(e) && e->tree->training->schedule;
@@ -337,6 +342,7 @@ static const struct wrappers wrappers[] = {
     {"OPTIMIZER_FUNCTIONS", "training_init training_save_bytes training_load_bytes", has_optimizer},
     {"OPTIMIZER_FILE_FUNCTIONS", "training_save training_load", has_hosted_optimizer},
     {"STEP_FUNCTIONS", "step", has_step},
+    {"SCALER_FUNCTIONS", "loss_scale step_skipped", has_scaler},
     {"SCHEDULE_FUNCTIONS", "schedule_step", has_schedule},
     {"BACKWARD_FUNCTIONS", "set_grad_enabled requires_grad_", has_backward},
     {"GRADIENT_FUNCTIONS", "zero_grad get_gradient", has_gradients},

@@ -10,6 +10,7 @@
 #include "modc_device.h"
 
 #define MAX_NAMES 32
+#define MAX_LINES 24
 
 /* A name that lines may use, and how it is written. */
 struct variable {
@@ -24,6 +25,8 @@ struct printer {
     const struct optim *optim;
     enum dtype dtype, computed; /* of the parameter; of the arithmetic: float32 or float64 */
     bool vector, fused;
+    const struct optim_copy *copy;      /* NULL: none */
+    struct optim_line lines[MAX_LINES]; /* that are printed; ends without a name */
     struct variable variables[MAX_NAMES];
     int count;
     const struct optim_state *states[OPTIM_MAX_STATES];
@@ -48,6 +51,27 @@ static struct variable *find_variable(struct printer *p, const char *name)
 static bool is_printed(const struct printer *p, const struct optim_line *line)
 {
     return !line->when || optim_holds(p->cx, p->optim, line->when);
+}
+
+/* Of a kernel: what comes to the gradient of a copy, then the optimiser's. */
+static void find_lines(struct printer *p)
+{
+    static const struct optim_line scaled = {"grad", "grad * unscale", NULL},
+                                   normed = {"grad", "grad * clip", NULL},
+                                   limited = {"grad", "minimum(maximum(grad, -clip), clip)", NULL};
+    int count = 0;
+
+    if (p->copy && p->copy->scaled)
+        p->lines[count++] = scaled;
+    if (p->copy && p->copy->normed)
+        p->lines[count++] = normed;
+    if (p->copy && p->copy->limited)
+        p->lines[count++] = limited;
+    for (const struct optim_line *line = p->optim->row->lines; line->name; line++)
+        if (is_printed(p, line)) {
+            assert(count + 1 < MAX_LINES);
+            p->lines[count++] = *line;
+        }
 }
 
 /* The right side of a line; marks what it uses. *dtype: of the value. */
@@ -106,6 +130,17 @@ static const char *half_name(const struct printer *p)
     return p->dtype == DTYPE_FLOAT16 ? "half" : "bfloat16";
 }
 
+/* A state beside a copy, which is as wide. */
+static bool is_wide(const struct printer *p, const struct variable *variable)
+{
+    return p->copy && variable >= p->variables + 2;
+}
+
+static const char *state_type(const struct printer *p)
+{
+    return dtype_rows[p->copy ? DTYPE_FLOAT32 : p->dtype].c;
+}
+
 /* `params` holds what is called `param` where one element, or one vector, of it is meant. */
 static void print_load(struct printer *p, struct text *out, const struct variable *variable)
 {
@@ -114,6 +149,10 @@ static void print_load(struct printer *p, struct text *out, const struct variabl
 
     if (p->vector)
         value = arena_format(arena, "%s_load(%ss + i)", lane_prefix(p), variable->name);
+    else if (p->copy && variable == p->variables)
+        value = arena_format(arena, "modc_%s_kept(copies[i], params[i])", half_name(p));
+    else if (is_wide(p, variable))
+        value = arena_format(arena, "%ss[i]", variable->name);
     else if (is_half(p))
         value = arena_format(arena, "modc_%s_to_f32(%ss[i])", half_name(p), variable->name);
     else
@@ -122,11 +161,15 @@ static void print_load(struct printer *p, struct text *out, const struct variabl
                 variable->name, value);
 }
 
-static void print_store(struct printer *p, struct text *out, const char *name)
+static void print_store(struct printer *p, struct text *out, const struct variable *variable)
 {
+    const char *name = variable->name;
+
+    if (p->copy && variable == p->variables)
+        text_add(out, "        copies[i] = param;\n");
     if (p->vector)
         text_printf(out, "        %s_store(%ss + i, %s);\n", lane_prefix(p), name, name);
-    else if (is_half(p))
+    else if (is_half(p) && !is_wide(p, variable))
         text_printf(out, "        %ss[i] = modc_f32_to_%s(%s);\n", name, half_name(p), name);
     else
         text_printf(out, "        %ss[i] = %s;\n", name, name);
@@ -142,14 +185,11 @@ static void print_body(struct printer *p, struct text *out)
         if (p->variables[i].lanes)
             print_load(p, out, &p->variables[i]);
     text_add(out, "\n");
-    for (const struct optim_line *line = p->optim->row->lines; line->name; line++) {
+    for (const struct optim_line *line = p->lines; line->name; line++) {
         struct variable *variable = find_variable(p, line->name);
         enum dtype dtype;
-        struct dag *dag;
+        struct dag *dag = build_line(p, line, &dtype);
 
-        if (!is_printed(p, line))
-            continue;
-        dag = build_line(p, line, &dtype);
         emit_line(out, arena_format(arena, "        %s%s = %s;",
                                     variable < p->variables + tensors
                                         ? ""
@@ -159,7 +199,7 @@ static void print_body(struct printer *p, struct text *out)
     text_add(out, "\n");
     for (int i = 0; i < tensors; i++)
         if (p->variables[i].assigned && i != 1)
-            print_store(p, out, p->variables[i].name);
+            print_store(p, out, &p->variables[i]);
 }
 
 /* The names that lines may use, in the order of the kernel's arguments: param, grad, states of elements, then what the
@@ -174,12 +214,13 @@ static void declare_names(struct printer *p, const struct printer *step)
             add_variable(p, step->states[i]->name, p->computed, true)->assigned = true;
             p->states[p->state_count++] = step->states[i];
         }
-    for (const struct optim_line *line = p->optim->row->lines; line->name; line++) {
-        struct variable *variable = is_printed(p, line) ? find_variable(p, line->name) : NULL;
+    find_lines(p);
+    for (const struct optim_line *line = p->lines; line->name; line++) {
+        struct variable *variable = find_variable(p, line->name);
 
         if (variable)
             variable->assigned = true;
-        else if (is_printed(p, line))
+        else
             add_variable(p, line->name, p->computed, true);
     }
     for (int i = 0; i < step->count; i++) {
@@ -200,14 +241,16 @@ static void print_kernel(struct printer *p, struct text *out, const char *name)
     print_body(p, &vectors);
     p->vector = false;
     print_body(p, &elements);
-    text_printf(&head, "static MODC_KERNEL void %s(%s *params, const %s *grads", name, type, type);
+    text_printf(&head, "static MODC_KERNEL void %s(%s *params, const %s *grads%s", name, type, type,
+                p->copy ? ", float *copies" : "");
     for (int i = 0; i < p->state_count; i++)
-        text_printf(&head, ", %s *%ss", type, p->states[i]->name);
+        text_printf(&head, ", %s *%ss", state_type(p), p->states[i]->name);
     text_add(&head, ", size_t count");
     for (int i = 0; i < p->count; i++)
         if (!p->variables[i].lanes && p->variables[i].used)
             text_printf(&head, ", %s %s", dtype_rows[p->variables[i].dtype].c, p->variables[i].name);
-    text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
+    text_printf(out, "/* A step of %s of each element%s. */\n", p->optim->name,
+                p->copy ? ", on its float32 copy" : "");
     emit_line(out, arena_format(arena, "%s)", head.data));
     if (is_half(p)) {
         text_printf(out, "{\n    for (size_t i = 0; i < count; i++) {\n%s    }\n}\n\n", elements.data);
@@ -281,6 +324,10 @@ static void make_scalars(struct printer *p, struct text *lines)
     for (int i = 0, count = optim_hypers(p->cx, p->optim, hypers, values); i < count; i++)
         add_variable(p, hypers[i], DTYPE_FLOAT64, false);
     add_variable(p, "step", DTYPE_FLOAT64, false);
+    if (p->copy && p->copy->scaled)
+        add_variable(p, "unscale", DTYPE_FLOAT64, false)->c = "hyper[MODC_UNSCALE]";
+    if (p->copy && (p->copy->normed || p->copy->limited))
+        add_variable(p, "clip", DTYPE_FLOAT64, false)->c = "hyper[MODC_CLIP]";
     p->state_count = optim_states(p->cx, p->optim, p->states);
     for (int i = 0; i < p->state_count; i++)
         if (p->states[i]->scalar)
@@ -379,6 +426,14 @@ static void print_cuda_step(struct printer *p, struct text *out, const char *mod
     text_add(out, "}\n\n");
 }
 
+/* How the step calls what the kernel's scalar is made of. */
+static const char *step_variable_text(struct printer *p, const char *name)
+{
+    const struct variable *variable = find_variable(p, name);
+
+    return strncmp(variable->c, "hyper[", 6) == 0 ? variable->c : name;
+}
+
 /* The modc_update that calls the kernel. */
 static void print_step(struct printer *p, struct text *out, const char *name, const struct printer *kernel,
                        const char *scalars)
@@ -395,7 +450,7 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
                        "static void %s_step(void *param, const void *grad, void *const *state, size_t count, "
                        "const double *hyper, double step)",
                        name));
-    text_printf(&call, "    %s(param, grad", name);
+    text_printf(&call, "    %s(param, grad%s", name, p->copy ? ", state[MODC_COPY]" : "");
     for (int i = 0; i < p->state_count; i++)
         if (!p->states[i]->scalar)
             text_printf(&call, ", state[%d]", i);
@@ -406,10 +461,11 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
         if (scalar->lanes || !scalar->used)
             continue;
         find_variable(p, scalar->name)->used = true;
-        text_printf(&call, ", %s%s", scalar->dtype == DTYPE_FLOAT32 ? "(float)" : "", scalar->name);
+        text_printf(&call, ", %s%s", scalar->dtype == DTYPE_FLOAT32 ? "(float)" : "",
+                    step_variable_text(p, scalar->name));
     }
     print_scalars(p, out, kernel, scalars);
-    if (p->state_count == 0)
+    if (p->state_count == 0 && !p->copy)
         text_add(out, "    (void)state;\n");
     print_scalar_states(p, out, kernel);
     emit_line(out, arena_format(arena, "%s);", call.data));
@@ -417,10 +473,13 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
 }
 
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
-                     const char *name, bool fused, const struct nest_scene *scene, struct text *kernels)
+                     const char *name, bool fused, const struct optim_copy *copy,
+                     const struct nest_scene *scene, struct text *kernels)
 {
-    struct printer kernel = {.cx = cx, .optim = optim, .fused = fused, .dtype = dtype_part(dtype)};
-    struct printer step = {.cx = cx, .optim = optim, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
+    struct printer kernel = {
+        .cx = cx, .optim = optim, .fused = fused, .copy = copy, .dtype = dtype_part(dtype)};
+    struct printer step = {
+        .cx = cx, .optim = optim, .copy = copy, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
     struct text scalars = text_new(&cx->arena);
 
     kernel.computed = dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;

@@ -60,6 +60,9 @@ void print_arguments(struct emit *e, struct text *out, const struct graph *graph
 void pass_arguments(struct emit *e, struct text *out, const struct graph *graph);
 bool is_constant_input(const struct value *value);
 bool has_gradient(const struct graph *graph, const struct value *value);
+
+/* Whether it is a loss whose gradient is the scale. */
+bool is_scaled(const struct emit *e, const struct graph *graph);
 void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant);
 void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant);
 void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph);

@@ -3,6 +3,7 @@
 
 #include "base/emitted.h"
 #include "emit/dispatch.h"
+#include "module/training.h"
 
 const struct graph *entry_graph(const struct entry *entry)
 {
@@ -47,7 +48,12 @@ bool has_gradient(const struct graph *graph, const struct value *value)
     return dtype_is_float(value->dtype) && !graph->loss && !is_constant_input(value);
 }
 
-/* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. uses: only those in
+bool is_scaled(const struct emit *e, const struct graph *graph)
+{
+    return graph->loss && training_scales(e->tree->training);
+}
+
+/* Gradients that backward takes and gives, of a scaled loss inside alone; with `typed` as parameters, else as what is passed. uses: only those in
  * it; NULL: all. */
 static void add_gradients(struct emit *e, struct text *out, const struct graph *graph, bool typed,
                           const struct uses *uses)
@@ -57,7 +63,9 @@ static void add_gradients(struct emit *e, struct text *out, const struct graph *
         const struct value *value = result ? graph->outputs[i] : graph->inputs[i - graph->result_count];
         const char *name = c_gradient(e->cx, graph, result ? graph->output_names[i] : value->name, result);
 
-        if (!has_gradient(graph, value) || (uses && !uses_name(uses, name)))
+        if (!has_gradient(graph, value) && !(uses && result && is_scaled(e, graph)))
+            continue;
+        if (uses && !uses_name(uses, name))
             continue;
         text_add(out, ", ");
         if (typed)

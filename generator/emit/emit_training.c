@@ -27,6 +27,20 @@ static const char *number(struct emit *e, double value)
     return isinf(value) ? (value < 0 ? "-(double)INFINITY" : "(double)INFINITY") : text.data;
 }
 
+/* Whether a parameter has a float32 copy. */
+static bool has_copies(const struct emit *e)
+{
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        if (training_copies(e->training, e->plan->gradients[i]))
+            return true;
+    return false;
+}
+
+static const char *state_dtype(const struct emit *e, int index)
+{
+    return dtype_rows[training_state_dtype(e->training, e->plan->gradients[index])].modc;
+}
+
 void emit_training_header(struct cx *cx, struct text *out, const struct plan *plan)
 {
     struct emit e = emit_of(cx, out, plan);
@@ -34,7 +48,9 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
 
     text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n", emitted_upper(cx, m),
                 (long long)plan->optimizer_bytes, e.training->groups[0].optim->name,
-                e.training->averages ? ", averages" : "");
+                has_copies(&e) ? e.training->averages ? ", float32 copies, averages" : ", float32 copies"
+                : e.training->averages ? ", averages"
+                                       : "");
     text_printf(out, "#define %s_TRAINING_BYTES (%s_GRADIENT_BYTES + %s_OPTIMIZER_BYTES)\n\n",
                 emitted_upper(cx, m), emitted_upper(cx, m), emitted_upper(cx, m));
     text_printf(out,
@@ -75,6 +91,9 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
                            const struct nest_scene *scene, struct text *kernels)
 {
     struct emit e = emit_of(cx, out, plan);
+    const struct optim_copy copy = {.scaled = e.training->scales,
+                                    .normed = e.training->clip == CLIP_NORM,
+                                    .limited = e.training->clip == CLIP_VALUE};
     const char **printed = NULL;
     int count = 0;
 
@@ -90,7 +109,8 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
         if (same < count)
             continue;
         ARENA_PUSH(&cx->arena, printed, count, name);
-        emit_optim_step(cx, out, optim, dtype, name, e.training->fused, scene, kernels);
+        emit_optim_step(cx, out, optim, dtype, name, e.training->fused,
+                        training_copies(e.training, tensor) ? &copy : NULL, scene, kernels);
     }
 }
 
@@ -144,6 +164,21 @@ static const char *param_step(struct emit *e, int index)
                      dtype_part(tensor->dtype));
 }
 
+static void print_copies(struct emit *e)
+{
+    if (!has_copies(e))
+        return;
+    text_add(e->out,
+             "/* where in the block float32 copies are */\nstatic const size_t optimizer_copies[] = {\n");
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        if (training_copies(e->training, e->plan->gradients[i]))
+            text_printf(e->out, "    %lld, /* %s */\n", (long long)e->plan->optimizer_places[i].copy,
+                        e->plan->gradients[i]->path);
+        else
+            text_printf(e->out, "    MODC_NO_COPY, /* %s */\n", e->plan->gradients[i]->path);
+    text_add(e->out, "};\n");
+}
+
 static void print_params(struct emit *e)
 {
     text_printf(e->out,
@@ -164,6 +199,7 @@ static void print_params(struct emit *e)
                     tensor->path);
     }
     text_add(e->out, "};\n");
+    print_copies(e);
     if (!e->plan->backend->apart)
         return;
     text_add(e->out, "static const struct modc_device_update optimizer_updates[] = {\n");
@@ -237,8 +273,8 @@ static void save_param(struct emit *e, int index)
     if (!optim->row->uncounted)
         print_saved(e, "STEP", index, 0, 0, "MODC_FLOAT32", "NULL", "state.%s.step", tensor->path);
     for (int i = 0; i < count; i++)
-        print_saved(e, "STATE", index, i, 0, dtype_rows[tensor->dtype].modc, "NULL", "state.%s.%s",
-                    tensor->path, states[i]->name);
+        print_saved(e, "STATE", index, i, 0, state_dtype(e, index), "NULL", "state.%s.%s", tensor->path,
+                    states[i]->name);
 }
 
 /* What a scheduler knows beside the epoch. */
@@ -267,6 +303,15 @@ static void save_schedule(struct emit *e, const struct schedule *schedule, int *
 
 static int print_all_saved(struct emit *e)
 {
+    static const struct {
+        const char *name, *field, *dtype;
+    } scaled[] = {
+        {"scale", "MODC_SCALE", "FLOAT32"},
+        {"growth_factor", "MODC_GROWTH_FACTOR", "FLOAT64"},
+        {"backoff_factor", "MODC_BACKOFF_FACTOR", "FLOAT64"},
+        {"growth_interval", "MODC_GROWTH_INTERVAL", "INT64"},
+        {"_growth_tracker", "MODC_GROWTH_TRACKER", "INT64"},
+    };
     size_t begin;
     int node = 0, count = 0;
 
@@ -282,8 +327,14 @@ static int print_all_saved(struct emit *e)
     if (e->training->averages)
         print_saved(e, "AVERAGED", 0, 0, 0, "MODC_INT64", "NULL", "ema.n_averaged");
     for (int i = 0; i < e->plan->gradient_count && e->training->averages; i++)
-        print_saved(e, "AVERAGE", i, 0, 0, dtype_rows[e->plan->gradients[i]->dtype].modc, "NULL",
-                    "ema.module.%s", e->plan->gradients[i]->path);
+        print_saved(e, "AVERAGE", i, 0, 0, state_dtype(e, i), "NULL", "ema.module.%s",
+                    e->plan->gradients[i]->path);
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        if (training_copies(e->training, e->plan->gradients[i]))
+            print_saved(e, "COPY", i, 0, 0, "MODC_FLOAT32", "NULL", "master.%s", e->plan->gradients[i]->path);
+    for (size_t i = 0; i < COUNT(scaled) && e->training->scales; i++)
+        text_printf(e->out, "    {\"scaler.%s\", MODC_SAVED_SCALER, 0, %s, 0, MODC_%s, NULL},\n",
+                    scaled[i].name, scaled[i].field, scaled[i].dtype);
     for (const char *c = e->out->data + begin; *c; c++)
         count += strncmp(c, "    {", 5) == 0;
     text_add(e->out, "};\n");
@@ -341,6 +392,12 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
             "    .scalar_states_at = offsetof(struct %s_optimizer, scalar_states),\n"
             "    .next_states_at = offsetof(struct %s_optimizer, next_states),\n    .device_scalars = %lld,\n",
             m, m, m, (long long)plan->scalars_at);
+    if (has_copies(e))
+        text_add(out, "    .copies = optimizer_copies,\n");
+    if (training->scales)
+        text_printf(out, "    .scaler = {%sf, %s, %s, %lld, 0},\n",
+                    number(e, (double)(float)training->init_scale), number(e, training->growth_factor),
+                    number(e, training->backoff_factor), (long long)training->growth_interval);
     if (training->averages)
         text_printf(out, "    .averages = true,\n    .decay = %s,\n", number(e, training->decay));
     text_printf(out,

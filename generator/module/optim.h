@@ -113,11 +113,20 @@ double optim_initial(struct cx *cx, const struct optim *optim, const struct opti
  * ("sgd_momentum_decay_float32"). */
 const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype, bool marked);
 
+/* A step on float32 copies of parameters of 16 bits (note [float32 copies] in training.h): what happens to the gradient first. */
+struct optim_copy {
+    bool scaled;  /* it is divided by the scale */
+    bool normed;  /* times a factor, which clip_grad_norm_ gives */
+    bool limited; /* clip_grad_value_ */
+};
+
 /* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
  * parameter's, floating; a complex one is its parts, which are twice as many. scene: for a GPU, whose kernels go to `kernels`; NAME_scalars
- * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL. */
+ * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL. copy: of a parameter of 16 bits,
+ * on a processor; or NULL. */
 struct nest_scene;
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
-                     const char *name, bool fused, const struct nest_scene *scene, struct text *kernels);
+                     const char *name, bool fused, const struct optim_copy *copy,
+                     const struct nest_scene *scene, struct text *kernels);
 
 #endif

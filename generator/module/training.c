@@ -2,6 +2,7 @@
  * the constants. */
 #include "module/training.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -13,6 +14,15 @@ const struct clip_row clip_rows[] = {
     {"clip_grad_value_(clip_value, foreach=None)", CLIP_VALUE,
      "gradients between -clip_value and clip_value"},
     {NULL, CLIP_NONE, NULL},
+};
+
+const struct scaler_row scaler_rows[] = {
+    {"GradScaler(device='cuda', init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, "
+     "enabled=True)",
+     {{"growth_factor > 1.0", "The growth factor must be > 1.0."},
+      {"backoff_factor < 1.0", "The backoff factor must be < 1.0."}},
+     "the loss times a number, by which gradients are divided, and which follows what is infinite of them"},
+    {NULL, {{NULL, NULL}}, NULL},
 };
 
 struct reader {
@@ -192,6 +202,107 @@ static bool read_ema(struct reader *r, const struct expr *expr)
     return false;
 }
 
+/* ---- master, scaler ------------------------------------------------------------------------------------- */
+
+static bool any_half(const struct reader *r)
+{
+    for (int i = 0; i < r->tree->key_count; i++)
+        if (is_trained(r->tree->keys[i]) && dtype_is_half(r->tree->keys[i]->dtype))
+            return true;
+    return false;
+}
+
+/* Whether the spec has a variant that computes in 16 bits, and this one is another. */
+static bool halves_elsewhere(const struct reader *r)
+{
+    const struct spec *spec = r->tree->spec;
+
+    for (int i = 0; i < spec->dtype_count; i++)
+        if (strcmp(spec->dtypes[i], "float16") == 0 || strcmp(spec->dtypes[i], "half") == 0 ||
+            strcmp(spec->dtypes[i], "bfloat16") == 0)
+            return true;
+    return false;
+}
+
+static bool is_for_processor(struct reader *r, struct loc loc, const char *what)
+{
+    for (int i = 0; i < r->tree->spec->device_count; i++)
+        if (strcmp(r->tree->spec->devices[i], "cuda") == 0) {
+            diag_error(r->cx, loc, "'%s' is for the processor: on cuda modc does not have it", what);
+            return false;
+        }
+    return true;
+}
+
+static bool read_master(struct reader *r, const struct expr *expr)
+{
+    struct ev value = eval_expr(&r->eval, r->scope, expr);
+
+    r->training->master = true;
+    if (value.kind == EV_BAD)
+        return false;
+    if (value.kind != EV_DTYPE || value.dtype != DTYPE_FLOAT32) {
+        diag_error(r->cx, expr->loc, "the optimizer's copies of parameters are float32, found %s",
+                   ev_text(&r->eval, &value));
+        return false;
+    }
+    if (!r->tree->partial && !any_half(r) && !halves_elsewhere(r)) {
+        diag_error(r->cx, expr->loc, "no parameter that is trained is float16 or bfloat16");
+        diag_hint(r->cx, "of wider ones the optimizer needs no copies: leave 'master' out");
+        return false;
+    }
+    return is_for_processor(r, expr->loc, "master");
+}
+
+/* As PyTorch, which says "Attempting to unscale FP16 gradients.": what scaling saved would be lost again. */
+static bool may_unscale(struct reader *r, const struct expr *expr)
+{
+    for (int i = 0; i < r->tree->key_count && !r->training->master; i++) {
+        const struct module_tensor *tensor = r->tree->keys[i];
+
+        if (!is_trained(tensor) || tensor->dtype != DTYPE_FLOAT16)
+            continue;
+        diag_error(r->cx, expr->loc,
+                   "a scaler does not unscale float16 gradients, as in PyTorch; '%s' is float16",
+                   tensor->path);
+        diag_hint(r->cx, "with 'master: float32' they are divided in float32");
+        return false;
+    }
+    return true;
+}
+
+static bool read_scaler(struct reader *r, const struct expr *expr)
+{
+    static const struct optim_family family = {"scaler",          "a scaler",  "GradScaler()",
+                                               " amp torch.amp ", scaler_rows, sizeof *scaler_rows};
+    const struct scaler_row *row = optim_find(r->cx, &family, expr);
+    const char *name = row ? optim_class(r->cx, row->signature) : NULL;
+    struct training *training = r->training;
+    struct scope args = {0};
+    const struct ev *interval;
+
+    if (!row ||
+        !optim_bind(&r->eval, r->scope, expr, eval_signature(&r->eval, row->signature), &args, NULL, NULL))
+        return false;
+    interval = optim_argument(&args, "growth_interval");
+    ev_get_bool(optim_argument(&args, "enabled"), &training->scales); /* as Python: whether it is true */
+    if (!number_of(r, name, &args, "init_scale", &training->init_scale) ||
+        !number_of(r, name, &args, "growth_factor", &training->growth_factor) ||
+        !number_of(r, name, &args, "backoff_factor", &training->backoff_factor))
+        return false;
+    if (!ev_get_int(interval, &training->growth_interval) || training->growth_interval < 1) {
+        optim_wrong(&r->eval, name, "growth_interval", interval, "an integer of 1 or more");
+        return false;
+    }
+    if (!((float)training->init_scale > 0) || isinf((float)training->init_scale)) {
+        optim_wrong(&r->eval, name, "init_scale", optim_argument(&args, "init_scale"),
+                    "larger than 0 and finite in float32");
+        return false;
+    }
+    return optim_check(&r->eval, name, expr->loc, &args, row->checks, COUNT(row->checks)) &&
+           may_unscale(r, expr) && is_for_processor(r, expr->loc, "scaler");
+}
+
 /* What the schedule sets momentum to when it starts. */
 static void cycle_momentum(struct reader *r)
 {
@@ -248,6 +359,10 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
         r->fine &= read_clip(r, section->clip);
     if (section->ema)
         r->fine &= read_ema(r, section->ema);
+    if (section->master)
+        r->fine &= read_master(r, section->master);
+    if (section->scaler)
+        r->fine &= read_scaler(r, section->scaler);
     if (section->scheduler && base) {
         training->schedule = schedule_read(&r->eval, r->scope, section->scheduler, base,
                                            training->group_count);
@@ -262,6 +377,12 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
         diag_hint(cx, "leave out one of them, or take clip_grad_value_, which needs no norm");
         r->fine = false;
     }
+    if (training->fused && training->scales) {
+        diag_error(cx, spec->update_loc,
+                   "'update: fused' updates a parameter before it is known whether all gradients are finite");
+        diag_note(cx, section->scaler->loc, "the scaler leaves out steps whose gradients are not");
+        r->fine = false;
+    }
     if (training->fused && (spec->backward_loc.source || cx->options->backward)) {
         diag_error(cx, spec->update_loc, "'update: fused' keeps no gradients that calls could add to");
         if (spec->backward_loc.source)
@@ -271,6 +392,21 @@ struct training *training_read(struct cx *cx, struct module_tree *tree)
         r->fine = false;
     }
     return r->fine ? training : NULL;
+}
+
+bool training_scales(const struct training *training)
+{
+    return training && training->scales;
+}
+
+bool training_copies(const struct training *training, const struct module_tensor *tensor)
+{
+    return training->master && dtype_is_half(tensor->dtype);
+}
+
+enum dtype training_state_dtype(const struct training *training, const struct module_tensor *tensor)
+{
+    return training_copies(training, tensor) ? DTYPE_FLOAT32 : tensor->dtype;
 }
 
 int training_group_of(const struct training *training, const struct module_tensor *tensor)

@@ -267,8 +267,13 @@ static void lay_out_optimizer(struct cx *cx, struct plan *plan)
         struct optimizer_place *place = &plan->optimizer_places[i];
         const struct optim_state *states[OPTIM_MAX_STATES];
         int count = optim_states(cx, training->groups[training_group_of(training, tensor)].optim, states);
-        int64_t bytes = plan_aligned(plan, module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes);
+        int64_t bytes = plan_aligned(plan, module_tensor_count(tensor) *
+                                               dtype_rows[training_state_dtype(training, tensor)].bytes);
 
+        if (training_copies(training, tensor)) {
+            place->copy = plan->optimizer_bytes;
+            place->bytes += bytes;
+        }
         for (int j = 0; j < count; j++) {
             place->states[j] = plan->optimizer_bytes + place->bytes;
             place->bytes += states[j]->scalar ? plan_aligned(plan, 8) : bytes;

@@ -230,7 +230,7 @@ struct variant {
 
 /* Where the optimiser's block has the states and the average of a gradient's parameter, and how much of it these are. */
 struct optimizer_place {
-    int64_t states[OPTIM_MAX_STATES], average, bytes;
+    int64_t states[OPTIM_MAX_STATES], average, copy, bytes; /* copy: with `master`, of halves */
 };
 
 struct plan {

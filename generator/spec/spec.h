@@ -162,7 +162,7 @@ struct spec_training {
     /* the short form, a CALL: the loss takes the model's output and an input `target` */
     struct expr *criterion;
     struct loc loss_loc;
-    struct expr *optimizer, *clip, *scheduler, *ema; /* NULL: none */
+    struct expr *optimizer, *clip, *scheduler, *ema, *master, *scaler; /* NULL: none */
     struct spec_group *groups;
     int group_count;
 };
@@ -373,7 +373,9 @@ enum spec_value {
     SPEC_VALUE_OPTIMIZER,  /* calls */
     SPEC_VALUE_CLIP,
     SPEC_VALUE_SCHEDULER,
-    SPEC_VALUE_LATER /* not supported yet by this version */
+    SPEC_VALUE_SCALER,
+    SPEC_VALUE_MASTER, /* float32 */
+    SPEC_VALUE_LATER   /* not supported yet by this version */
 };
 
 struct spec_key {

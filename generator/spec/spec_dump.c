@@ -276,11 +276,10 @@ static void put_training(struct dump *d, const struct spec_training *training)
     const struct {
         const char *name;
         const struct expr *value;
-    } calls[] = {{"loss", training->criterion},
-                 {"optimizer", training->optimizer},
-                 {"clip", training->clip},
-                 {"scheduler", training->scheduler},
-                 {"ema", training->ema}};
+    } calls[] = {{"loss", training->criterion}, {"optimizer", training->optimizer},
+                 {"clip", training->clip},      {"scheduler", training->scheduler},
+                 {"ema", training->ema},        {"master", training->master},
+                 {"scaler", training->scaler}};
 
     begin(d, "training", "{");
     if (training->input_count > 0)

@@ -80,10 +80,9 @@ void spec_read_training(struct reader *r, const struct node *key, const struct n
     const struct {
         const char *name;
         struct expr **value;
-    } calls[] = {{"optimizer", &training->optimizer},
-                 {"clip", &training->clip},
-                 {"scheduler", &training->scheduler},
-                 {"ema", &training->ema}};
+    } calls[] = {{"optimizer", &training->optimizer}, {"clip", &training->clip},
+                 {"scheduler", &training->scheduler}, {"ema", &training->ema},
+                 {"master", &training->master},       {"scaler", &training->scaler}};
     bool has_loss = false, has_optimizer = false;
 
     if (!spec_is_mapping(r, key, node, "a mapping with loss and optimizer"))

@@ -40,8 +40,9 @@ class Part:
         return self._library.optimizer(self._training)
 
     def _state(self):
-        """The norm that was clipped, how often averages were taken, the schedule's last epoch."""
-        state = (ctypes.c_double * 3)()
+        """The norm that was clipped, how often averages were taken, the schedule's last epoch, the scale, whether the last step
+        was skipped."""
+        state = (ctypes.c_double * 5)()
         self._library.optimizer_state(self._pointer, state)
         return state
 
@@ -126,6 +127,16 @@ class Optimizer(Part):
     def n_averaged(self):
         """How many steps the averages of `ema` have."""
         return int(self._state()[1])
+
+    @property
+    def scale(self):
+        """What the loss is multiplied by for its gradients, as `scaler.get_scale()`: 1 where the spec has no `scaler`."""
+        return self._state()[3]
+
+    @property
+    def skipped(self):
+        """Whether the last step was left out, since a gradient was NaN or infinite, with a `scaler`."""
+        return bool(self._state()[4])
 
     def step(self):
         """Clips as the spec says, steps with the gradients that are there, and takes averages: all of it or nothing."""

@@ -5,7 +5,8 @@
 
 `model` names the parameters: state files know them by their keys in the state_dict. Groups are those of the spec's
 `training:` in its order, with what no pattern names as the last one. Parameters that want no gradient (`freeze`) are in no
-file. What is in a file is said in runtime/modc_optim_state.c, note [state files].
+file. `scaler` is a torch.amp.GradScaler, for `scaler` in the spec; `masters` is {key: float32 tensor on which the optimizer
+steps} of parameters of 16 bits, for `master: float32`. What is in a file is said in runtime/modc_optim_state.c, note [state files].
 """
 import torch
 
@@ -27,17 +28,19 @@ OPTIMIZERS = {
 }
 SCHEDULE_FIELDS = {"last_epoch": torch.int64, "T_cur": torch.int64, "T_i": torch.int64, "best": torch.float64,
                    "num_bad_epochs": torch.int64, "cooldown_counter": torch.int64}
+SCALER_FIELDS = {"scale": torch.float32, "growth_factor": torch.float64, "backoff_factor": torch.float64,
+                 "growth_interval": torch.int64, "_growth_tracker": torch.int64}
 WRAPPERS = {"DataParallel": "module", "DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
 
 
-def save(path, optimizer, model, *, scheduler=None, averaged=None):
-    """Writes the optimiser, and a scheduler and an AveragedModel where the spec has `scheduler` and `ema`, for C to go on."""
-    tensors = to_tensors(optimizer, model, scheduler=scheduler, averaged=averaged)
+def save(path, optimizer, model, *, scheduler=None, averaged=None, scaler=None, masters=None):
+    """Writes the optimiser, and what else the spec has of `scheduler`, `ema`, `scaler` and `master`, for C to go on."""
+    tensors = to_tensors(optimizer, model, scheduler=scheduler, averaged=averaged, scaler=scaler, masters=masters)
     records = {name: record_of(name, tensor) for name, tensor in tensors.items()}
     write_whole(path, lambda file: write_records(file, records))
 
 
-def load(path, optimizer, model, *, scheduler=None, averaged=None):
+def load(path, optimizer, model, *, scheduler=None, averaged=None, scaler=None, masters=None):
     """Takes back what C saved. The optimizer has the groups of the file; a scheduler and an AveragedModel are made as they
     were for the training, and are then where C was. What a file has and is not asked for is left. Nothing has changed after
     FileError (no such file) or ValueError (it does not fit)."""
@@ -45,7 +48,7 @@ def load(path, optimizer, model, *, scheduler=None, averaged=None):
     if "optimizer" not in tensors:
         raise FileError(f"{path}: it is no state file of an optimizer: it has no 'optimizer'",
                         "NET_training_save and modc.optim.save write them; weights are for load_state_dict")
-    from_tensors(tensors, optimizer, model, scheduler=scheduler, averaged=averaged)
+    from_tensors(tensors, optimizer, model, scheduler=scheduler, averaged=averaged, scaler=scaler, masters=masters)
 
 
 # ---- what they have in common -----------------------------------------------------------------------------------------------
@@ -68,16 +71,21 @@ def name_of(optimizer):
     return name
 
 
-def paths_of(model):
-    """{id of a parameter: its key}."""
+def parameters_of(model):
+    """{key: parameter}."""
     while type(model).__name__ in WRAPPERS:
         model = getattr(model, WRAPPERS[type(model).__name__])
-    return {id(parameter): path for path, parameter in model.named_parameters()}
+    return dict(model.named_parameters())
 
 
-def groups_of(optimizer, model):
+def paths_of(model, masters=None):
+    """{id of a parameter, or of what the optimizer has in its place: its key}."""
+    return {id((masters or {}).get(path, parameter)): path for path, parameter in parameters_of(model).items()}
+
+
+def groups_of(optimizer, model, masters=None):
     """(group, {key: parameter}) of each group with parameters that want gradients, keys in the model's order."""
-    paths = paths_of(model)
+    paths = paths_of(model, masters)
     order, groups = {path: i for i, path in enumerate(paths.values())}, []
     for group in optimizer.param_groups:
         trained = [parameter for parameter in group["params"] if parameter.requires_grad]
@@ -104,12 +112,12 @@ def number(value):
 # ---- to C -----------------------------------------------------------------------------------------------------------------
 
 
-def to_tensors(optimizer, model, *, scheduler=None, averaged=None):
+def to_tensors(optimizer, model, *, scheduler=None, averaged=None, scaler=None, masters=None):
     """The tensors of a state file by name."""
     name = name_of(optimizer)
     numbers, flags = (words.split() for words in OPTIMIZERS[name])
     tensors = {"optimizer": tensor_of(name)}
-    for i, (group, named) in enumerate(groups_of(optimizer, model)):
+    for i, (group, named) in enumerate(groups_of(optimizer, model, masters)):
         prefix = f"param_groups.{i}."
         tensors[prefix + "params"] = tensor_of("".join(path + "\n" for path in named))
         tensors.update({prefix + key: number(group[key]) for key in numbers})
@@ -128,23 +136,31 @@ def to_tensors(optimizer, model, *, scheduler=None, averaged=None):
     if averaged is not None:
         tensors["ema.n_averaged"] = averaged.n_averaged.detach().cpu().to(torch.int64)
         own = dict(averaged.module.named_parameters())
-        for _, named in groups_of(optimizer, model):
+        for _, named in groups_of(optimizer, model, masters):
             tensors.update({f"ema.module.{path}": own[path].detach().cpu() for path in named})
+    for path, master in (masters or {}).items():
+        if master in optimizer.state:
+            tensors[f"master.{path}"] = master.detach().cpu()
+    if scaler is not None:
+        state = scaler.state_dict()
+        tensors.update({f"scaler.{field}": torch.tensor(state[field], dtype=dtype) for field, dtype in SCALER_FIELDS.items()})
     return tensors
 
 
 # ---- from C ---------------------------------------------------------------------------------------------------------------
 
 
-def from_tensors(tensors, optimizer, model, *, scheduler=None, averaged=None):
+def from_tensors(tensors, optimizer, model, *, scheduler=None, averaged=None, scaler=None, masters=None):
     """Takes the tensors of a state file, or raises ValueError and changes nothing."""
     name, own = text_of(tensors["optimizer"]), name_of(optimizer)
     if name != own:
         raise ValueError(f"the file is of {name}, the optimizer is {own}")
-    groups, paths = groups_of(optimizer, model), paths_of(model)
+    groups, paths = groups_of(optimizer, model, masters), paths_of(model, masters)
     places = group_places(tensors, groups)
     schedule = schedule_values(tensors, scheduler) if scheduler is not None else []
     averages = average_values(tensors, groups, averaged) if averaged is not None else {}
+    copies = master_values(tensors, masters or {}, parameters_of(model))
+    scaled = scaler_values(tensors) if scaler is not None else None
     flags = OPTIMIZERS[name][1].split()
 
     packed = optimizer.state_dict()
@@ -164,8 +180,10 @@ def from_tensors(tensors, optimizer, model, *, scheduler=None, averaged=None):
     for node, values in schedule:
         set_schedule(node, values, optimizer)
     with torch.no_grad():
-        for target, value in averages.items():
+        for target, value in [*averages.items(), *copies]:
             target.copy_(value)
+    if scaled is not None:
+        scaler.load_state_dict(scaled)
 
 
 def group_places(tensors, groups):
@@ -242,6 +260,23 @@ def set_schedule(node, values, optimizer):
         node._last_lr = [group["lr"] for group in optimizer.param_groups]
     if hasattr(node, "_step_count") and "last_epoch" in values:
         node._step_count = values["last_epoch"] + 1
+
+
+def master_values(tensors, masters, parameters):
+    """[(copy, its value in the file, or of its parameter, which one without a step is)]."""
+    found = [(master, tensors.get(f"master.{path}", parameters[path].detach())) for path, master in masters.items()]
+    for (path, master), (_, value) in zip(masters.items(), found):
+        if value.shape != master.shape:
+            raise ValueError(f"master.{path} has shape {tuple(value.shape)} in the file, {tuple(master.shape)} here")
+    return found
+
+
+def scaler_values(tensors):
+    """The state_dict of the file's GradScaler."""
+    missing = [field for field in SCALER_FIELDS if f"scaler.{field}" not in tensors]
+    if missing:
+        raise ValueError(f"the file has no scaler.{missing[0]}: its spec has no `scaler`")
+    return {field: tensors[f"scaler.{field}"].item() for field in SCALER_FIELDS}
 
 
 def average_values(tensors, groups, averaged):

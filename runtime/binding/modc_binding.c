@@ -568,11 +568,13 @@ enum modc_status modc_binding_optimizer_reset(struct modc_optimizer *optimizer)
                                optimizer->scheduling.lambda, optimizer->scheduling.user);
 }
 
-void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[3])
+void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[5])
 {
     state[0] = optimizer->total_norm;
     state[1] = (double)optimizer->averaged;
     state[2] = table->scheduler != NULL ? (double)optimizer->scheduling.state->last_epoch : 0;
+    state[3] = (double)modc_loss_scale(optimizer);
+    state[4] = modc_step_skipped(optimizer);
 }
 
 double modc_binding_initial_lr(const struct modc_optimizer *optimizer, int group)

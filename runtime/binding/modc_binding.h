@@ -86,9 +86,9 @@ enum modc_status modc_binding_renew(struct modc_params *params, bool parameters,
 struct modc_optimizer *modc_binding_optimizer(struct modc_training *training);
 /* As modc_optimizer_init made it, with the same lambda. */
 enum modc_status modc_binding_optimizer_reset(struct modc_optimizer *optimizer);
-/* The norm that the last clip found, how often averages were taken, the last epoch of the schedule; the lr that a group starts from (NaN:
- * none is kept). */
-void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[3]);
+/* The norm that the last clip found, how often averages were taken, the last epoch of the schedule, the scale of the loss, whether the last
+ * step was left out; the lr that a group starts from (NaN: none is kept). */
+void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[5]);
 double modc_binding_initial_lr(const struct modc_optimizer *optimizer, int group);
 enum modc_status modc_binding_schedule_step(struct modc_optimizer *optimizer, double metric);
 /* For LambdaLR and MultiplicativeLR: the schedule is at its start with this function. NULL: 1. */

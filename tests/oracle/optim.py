@@ -10,6 +10,9 @@ Case number i of schedules.safetensors is line i of tests/optim/schedules.txt. `
 both groups, from before the first step on; `metrics` is what ReduceLROnPlateau sees.
 
 net_*.safetensors: tests/optim/model.yaml through twelve steps, and a state file as modc writes it, of PyTorch's optimizer.
+
+scaled_*.safetensors: the same model in float16 and bfloat16 through twelve steps of float32 copies under a GradScaler, some of which
+have an infinite input: the parameters and copies behind all, and of each step the scale and whether it was skipped.
 """
 import math
 import os
@@ -159,6 +162,51 @@ def write_net():
     save("behind_average", {name: average.module.get_parameter(name).detach() for name in trained})
 
 
+PLANTED = (4, 8, 9)
+
+
+def write_scaled(dtype):
+    """Steps on float32 copies, as Apex's O2 and DeepSpeed take them, with the scaler of PyTorch itself."""
+    torch.manual_seed(5)
+    net = Net().to(dtype)
+    x, weight = torch.randn(5, 4).to(dtype), torch.randn(5, 2).to(dtype)
+    trained = {name: parameter for name, parameter in net.named_parameters() if parameter.requires_grad}
+    tensors = {"x": x, "weight": weight, **{f"before.{name}": value.clone() for name, value in net.state_dict().items()}}
+    copies = {name: parameter.detach().float().requires_grad_() for name, parameter in trained.items()}
+    optimizer = torch.optim.SGD(copies.values(), lr=0.1, momentum=0.9)
+    scaler = torch.amp.GradScaler("cpu", init_scale=262144.0, growth_interval=3)
+    average = {name: copy.detach().clone() for name, copy in copies.items()}
+    scales, skipped, taken = [], [], 0
+    for step in range(12):
+        net.zero_grad()
+        given = x.clone()
+        if step in PLANTED:
+            given[1, 2] = math.inf
+        scaler.scale((net(given).float() * weight.float()).sum()).backward()
+        for name, parameter in trained.items():
+            copies[name].grad = parameter.grad.float()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(copies.values(), 1.5, foreach=False)
+        before = [copy.detach().clone() for copy in copies.values()]
+        scaler.step(optimizer)
+        scaler.update()
+        skipped.append(all(torch.equal(old, new) for old, new in zip(before, copies.values())))
+        scales.append(scaler.get_scale())
+        with torch.no_grad():
+            for name, parameter in trained.items():
+                parameter.copy_(copies[name])
+                if not skipped[-1]:
+                    average[name] = 0.9 * average[name] + (1 - 0.9) * copies[name] if taken else copies[name].clone()
+        taken += not skipped[-1]
+    tensors.update({f"behind.{name}": value.clone() for name, value in net.state_dict().items()})
+    tensors.update({f"master.{name}": copy.detach() for name, copy in copies.items()})
+    tensors.update({f"average.{name}": value.detach() for name, value in average.items()})
+    tensors["scales"], tensors["skipped"] = torch.tensor(scales), torch.tensor(skipped)
+    name = str(dtype).removeprefix("torch.")
+    safetensors_io.save(FOLDER / f"scaled_{name}.safetensors", tensors)
+    print(f"{name}: scales {scales}, skipped {''.join('01'[skip] for skip in skipped)}")
+
+
 def main():
     os.chdir(ROOT)
     print(f"torch {torch.__version__}")
@@ -182,6 +230,8 @@ def main():
     torch.set_default_dtype(torch.float32)
     write_schedules()
     write_net()
+    write_scaled(torch.float16)
+    write_scaled(torch.bfloat16)
     return 0
 
 

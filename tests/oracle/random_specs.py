@@ -1424,6 +1424,9 @@ TERMS = ["({v} * {v}).mean()", "tanh({v}).sum() * 0.125", "F.mse_loss({v}, torch
          "F.smooth_l1_loss({v}, torch.zeros_like({v}), reduction='sum') * 0.125"]
 
 
+SCALERS = ["GradScaler(init_scale=16.0)", "GradScaler(init_scale=1024.0, growth_interval=1)"] if hasattr(torch.amp, "GradScaler") else []
+
+
 def draw_training(draw, root, generator):
     """`training:` over results that have names, with `update: fused` or `backward: true`: text for the end of the spec, or none.
     Optimizers are such that small gradients make small steps."""
@@ -1438,9 +1441,14 @@ def draw_training(draw, root, generator):
     if "value" in clip and any(parameter.is_complex() for parameter in root.parameters()):
         clip = ""
     fused = "norm" not in clip and generator.random() < 0.5
+    own, half, more = random.Random(f"{generator.getstate()[1][:4]}"), draw.dtype in ("float16", "bfloat16"), []
+    if half:  # without copies PyTorch's steps are rounded at more places: docs/departures.md
+        more.append("  master: float32")
+    if not fused and SCALERS and own.random() < 0.4 and not any(p.is_complex() for p in root.parameters()):
+        more.append(f"  scaler: {own.choice(SCALERS)}")
     return "\n".join(["training:", "  loss:", *(f"    - loss{i} = {term}" for i, term in enumerate(terms)),
                       "    - return 0.1 * (" + " + ".join(f"loss{i}" for i in range(len(terms))) + ")",
-                      f"  optimizer: {generator.choice(OPTIMIZERS)}", *([f"  clip: {clip}"] if clip else []),
+                      f"  optimizer: {generator.choice(OPTIMIZERS)}", *([f"  clip: {clip}"] if clip else []), *more,
                       "update: fused" if fused else "backward: true", ""])
 
 
@@ -1488,10 +1496,10 @@ def distances(after, exact, least):
     exact = {name: program.parts(tensor) for name, tensor in exact.items()}
     for name, tensor in after.items():
         tensor = program.parts(tensor)
-        if tensor.dtype == torch.float32 and tensor.numel() and torch.isfinite(tensor).all():
+        if tensor.dtype in (torch.float32, *HALVES) and tensor.numel() and torch.isfinite(tensor).all():
             largest = exact[name].double().abs().max().item()
             distance = (tensor.double() - exact[name].double()).abs().max().item() / max(largest, 1e-30)
-            found[name] = max(4 * distance, least)
+            found[name] = max(4 * distance, least, program.least_of(tensor.dtype) if tensor.dtype in HALVES else 0)
     return found
 
 
@@ -1721,8 +1729,6 @@ def write_once(seed, attempt, folder, catalogue):
     if draw.backward:
         sections += draw_backward(plain, random.Random(f"{seed}.{attempt}.checkpoint"))
         training = draw_training(draw, plain, random.Random(f"{seed}.{attempt}.training"))
-        if draw.dtype in ("float16", "bfloat16"):  # whose steps PyTorch rounds: docs/departures.md
-            training = ""
         draw.trains = bool(training)
         draw.backward = "update: fused" not in training
         sections += training or "backward: true\n"

@@ -39,6 +39,7 @@ DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128"
 # Keys that change how a model is emitted, never what it computes.
 NO_EFFECT = {"modc", "device", "rollout", "hooks", "pack", "state_dict", "winograd", "threads", "backward", "update",
              "checkpoint"}
+HALVES = (torch.float16, torch.bfloat16)
 # What `storage` rounds of a product: the parameter that stands on its right, here as which argument.
 PRODUCTS = [(nn.functional, "linear", 1), (nn.functional, "bilinear", 2), (torch.Tensor, "__matmul__", 1)]
 PRODUCTS += [(holder, name, at) for holder in (torch, torch.Tensor)
@@ -1440,8 +1441,13 @@ class Spec:
         """So many steps of what `training:` says on one batch; {"loss": that of the last one}."""
         training = self.content["training"]
         parameters = [parameter for parameter in root.parameters() if parameter.requires_grad]
+        copies = [parameter.detach().float().requires_grad_() if "master" in training and parameter.dtype in HALVES else parameter
+                  for parameter in parameters]
         name, _, arguments = training["optimizer"].partition("(")
-        optimizer = eval(f"torch.optim.{name}(parameters, {arguments}", {"torch": torch, "parameters": parameters})
+        optimizer = eval(f"torch.optim.{name}(parameters, {arguments}", {"torch": torch, "parameters": copies})
+        scaler = None  # torch.amp.GradScaler is there from 2.3 on
+        if "scaler" in training:
+            scaler = eval(training["scaler"].replace("GradScaler(", "torch.amp.GradScaler('cpu', "), {"torch": torch})
         clip, _, arguments = training.get("clip", "").partition("(")
         self.set_mode(root, True)
         self.size_values = self.find_sizes({name: inputs[name] for name in self.inputs})
@@ -1449,11 +1455,25 @@ class Spec:
             with default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root, self.careful), flushing(self.flushes):
                 results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
                 loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
-                optimizer.zero_grad()
-                loss.backward()
+                for parameter in parameters:
+                    parameter.grad = None
+                (scaler.scale(loss) if scaler else loss).backward()
+            for copy, parameter in zip(copies, parameters):
+                if copy is not parameter:
+                    copy.grad = None if parameter.grad is None else parameter.grad.float()
+            if scaler:
+                scaler.unscale_(optimizer)
             if clip:
-                eval(f"torch.nn.utils.{clip}(parameters, {arguments}", {"torch": torch, "parameters": parameters})
-            optimizer.step()
+                eval(f"torch.nn.utils.{clip}(parameters, {arguments}", {"torch": torch, "parameters": copies})
+            if scaler:
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                optimizer.step()
+            with torch.no_grad():
+                for copy, parameter in zip(copies, parameters):
+                    if copy is not parameter:
+                        parameter.copy_(copy)
             for table, name, tensor in written_tables(root):
                 table[name] = tensor.detach()
         return {"loss": loss.detach()}

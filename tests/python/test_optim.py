@@ -137,14 +137,14 @@ class Case(unittest.TestCase):
         self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
         self.folder = Path(folder.name)
 
-    def program(self, optimizer, scheduler, decay, dtype):
+    def program(self, optimizer, scheduler, decay, dtype, more=""):
         spec = SPEC.format(optimizer=optimizer, dtype=dtype)
         spec += f"  scheduler: {scheduler}\n" if scheduler else ""
-        spec += f"  ema: {decay}\n" if decay else ""
+        spec += (f"  ema: {decay}\n" if decay else "") + more
         run_command(["generate", "-", "-o", self.folder / "net"], stdin=spec)
         compiler = Compiler(cflags="-O0")
         objects = sorted(make_once(*runtime_folder(compiler)).glob("*.o"))
-        real = {"float32": "float", "float64": "double"}[dtype]
+        real = {"float32": "float", "float64": "double", "float16": "modc_half"}[dtype]
         compiler.run(compiler.command("-Wall", "-Werror", f"-DREAL={real}", *(["-DSCHEDULED"] if scheduler else []),
                                       "-I", self.folder / "net", FOLDER / "go_on.c", self.folder / "net" / "net.c", *objects,
                                       "-lm", "-lpthread", "-o", self.folder / "go_on"))
@@ -206,6 +206,75 @@ class ThereAndBack(Case):
         training = Training("SGD(lr=0.05, momentum=0.9)", "", 0, torch.float64)
         training.steps(1)
         self.assertEqual(self.in_c(program, training, 1)[:7], "state: ")
+
+
+@unittest.skipIf(VERSION < (2, 3), "torch.amp.GradScaler has no 'cpu' yet")
+class Scaled(Case):
+    """float16 with float32 copies and a scaler."""
+
+    def made(self):
+        torch.manual_seed(2)
+        model = Model().half()
+        masters = {name: parameter.detach().float().requires_grad_() for name, parameter in model.named_parameters()
+                   if parameter.requires_grad}
+        biases = [masters["trunk.2.bias"], masters["head.bias"]]
+        optimizer = torch.optim.Adam([{"params": biases, "weight_decay": 0.0, "lr": 0.02}, {"params": [
+            master for master in masters.values() if master.dim() > 1]}], lr=0.01)
+        return model, masters, optimizer, torch.amp.GradScaler("cpu", init_scale=512.0, growth_interval=2)
+
+    def stepped(self, count):
+        model, masters, optimizer, scaler = self.made()
+        x, target = torch.randn(5, 4).half(), torch.randn(5, 2).half()
+        for _ in range(count):
+            model.zero_grad()
+            scaler.scale(torch.nn.functional.mse_loss(model(x), target)).backward()
+            for name, parameter in model.named_parameters():
+                if name in masters:
+                    masters[name].grad = parameter.grad.float()
+            scaler.step(optimizer)
+            scaler.update()
+            with torch.no_grad():
+                for name, master in masters.items():
+                    model.get_parameter(name).copy_(master)
+        return model, masters, optimizer, scaler, {"x": x, "target": target}
+
+    def in_c(self, program, steps, model, masters, optimizer, scaler, data):
+        weights, state, given = (self.folder / f"{name}.safetensors" for name in ("weights", "state", "data"))
+        save_tensors(weights, model.state_dict())
+        save_tensors(given, data)
+        optim.save(state, optimizer, model, scaler=scaler, masters=masters)
+        subprocess.run([program, weights, state, given, str(steps)], check=True)
+        return modc.load_file(weights, arrays="torch"), state
+
+    def test_there_and_back(self):
+        program = self.program("Adam(lr=0.01)", "", 0, "float16", "  master: float32\n  scaler: GradScaler(init_scale=512.0)\n")
+        for before, steps in ((3, 0), (0, 0), (3, 2)):
+            with self.subTest(before=before, steps=steps):
+                model, masters, optimizer, scaler, data = self.stepped(before)
+                weights, state = self.in_c(program, steps, model, masters, optimizer, scaler, data)
+                other, copies, own, read = self.made()
+                other.load_state_dict(weights)
+                optim.load(state, own, other, scaler=read, masters=copies)
+                if steps == 0:  # nothing is lost on the way
+                    self.assertEqual(read.state_dict(), scaler.state_dict())
+                    self.equal(optim.to_tensors(own, other, scaler=read, masters=copies),
+                               optim.to_tensors(optimizer, model, scaler=scaler, masters=masters), 0)
+                    self.equal(copies, masters, 0)
+                else:
+                    self.assertEqual(read.state_dict()["scale"], 4 * 512.0)
+                    for name, copy in copies.items():
+                        self.assertTrue(torch.equal(copy.half(), other.get_parameter(name)), name)
+                        self.assertFalse(torch.equal(copy.half().float(), copy), name)
+
+    def test_messages(self):
+        model, masters, optimizer, scaler, _ = self.stepped(1)
+        tensors = optim.to_tensors(optimizer, model, masters=masters)
+        for wrong, text in ((tensors, "the file has no scaler.scale: its spec has no `scaler`"),
+                            ({**tensors, "master.head.bias": torch.ones(3)},
+                             "master.head.bias has shape (3,) in the file, (2,) here")):
+            with self.assertRaises(ValueError) as caught:
+                optim.from_tensors(wrong, optimizer, model, scaler=scaler, masters=masters)
+            self.assertEqual(str(caught.exception), text)
 
 
 class Messages(Case):

@@ -114,6 +114,28 @@ class Steps(Case):
                   net.clip_grad_norm_, 1.0, error_if_nonfinite=True)
         self.says(modc.CallError, "optimizer.step(): a gradient is NaN or infinite", net.optimizer.step)
 
+    def test_scaler(self):
+        """A step whose gradients are not finite is left out, and the scale follows."""
+        net = made("SGD(lr=0.1)", "scaler: GradScaler(init_scale=256.0, growth_interval=2)")
+        self.assertEqual((net.optimizer.scale, net.optimizer.skipped), (256.0, False))
+        before = values(net)
+        net.train_step(floats([math.inf] * 16, 8, 2), TARGET)
+        self.assertEqual((net.optimizer.scale, net.optimizer.skipped, values(net)), (128.0, True, before))
+        plain = made("SGD(lr=0.1)")
+        plain.load_state_dict(net.state_dict("modc"))
+        for scale in (128.0, 256.0, 256.0):
+            plain.train_step(X, TARGET)
+            net.train_step(X, TARGET)
+            self.assertEqual((net.optimizer.scale, net.optimizer.skipped), (scale, False))
+            self.near(values(net), values(plain))  # by powers of two nothing is lost
+        for one in (net, plain):
+            one.zero_grad()
+            one.loss(X, TARGET)
+            one.backward()
+        self.near(flat(net.gradients("modc")), [256.0 * value for value in flat(plain.gradients("modc"))], 1e-4)
+        net.optimizer.step()
+        self.assertEqual(net.optimizer.scale, 512.0)
+
     def test_averages(self):
         net = made("SGD(lr=0.1)", *ALL)
         net.train_step(X, TARGET)

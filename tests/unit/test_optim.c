@@ -145,7 +145,7 @@ static void write_program(const char *path, const char *const *cases, int case_c
             const char *name = optim_step_name(&cx, optim, dtypes[j].dtype, true);
 
             if (!names_add(ARENA, &printed, name, name, (struct loc){0}))
-                emit_optim_step(&cx, &text, optim, dtypes[j].dtype, name, false, NULL, NULL);
+                emit_optim_step(&cx, &text, optim, dtypes[j].dtype, name, false, NULL, NULL, NULL);
             add_run(&runs, optim, dtypes[j].dtype);
         }
     }

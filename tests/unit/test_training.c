@@ -115,11 +115,33 @@ static void test_resumed(void **state)
         emit_and_run("resume", sections[i], "-O1");
 }
 
+static void emit_scaled(const char *dtype, const char *flags)
+{
+    char section[600];
+
+    snprintf(section, sizeof section,
+             "dtype: %s\ntraining:\n  inputs: {weight: [5, 2]}\n  loss:\n"
+             "    - return (output.float() * weight.float()).sum()\n  optimizer: SGD(lr=0.1, momentum=0.9)\n"
+             "  clip: clip_grad_norm_(1.5)\n  ema: 0.9\n  master: float32\n"
+             "  scaler: GradScaler(init_scale=262144.0, growth_interval=3)\n",
+             dtype);
+    emit_and_run("scaled", section, flags);
+}
+
+/* In 16 bits, with float32 copies, a scaler, and inputs that are infinite. */
+static void test_scaled(void **state)
+{
+    (void)state;
+    emit_scaled("float16", SANITIZE);
+    emit_scaled("bfloat16", "-O1 -DIS_BFLOAT16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twelve_steps),
         cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_scaled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

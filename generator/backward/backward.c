@@ -373,14 +373,13 @@ static void add_parameter(struct backward *b, const struct module_tensor *tensor
     struct value *inputs[3] = {gradient, gradient_slot(b, tensor, false), gradient_slot(b, tensor, true)};
     struct dag *dag = dag_new(arena, 3);
     struct op *op = op_new(&b->eval, GRAPH_OP_MAP, "accumulate", inputs, 3);
-    int nodes[3];
+    int nodes[3], present, sum;
 
     for (int i = 0; i < 3; i++)
         nodes[i] = dag_load(arena, dag, i, dtype);
-    dag->result = dag_prim(
-        arena, dag, PRIM_SELECT, dtype,
-        dag_prim(arena, dag, PRIM_NE, DTYPE_BOOL, nodes[2], dag_const(arena, dag, dtype, 0), 0),
-        dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0), nodes[0]);
+    sum = dag_prim(arena, dag, PRIM_ADD, dtype, nodes[1], nodes[0], 0);
+    present = dag_prim(arena, dag, PRIM_NE, DTYPE_BOOL, nodes[2], dag_const(arena, dag, dtype, 0), 0);
+    dag->result = dag_prim(arena, dag, PRIM_SELECT, dtype, present, sum, nodes[0]);
     op->dag = dag;
     op->loc = tensor->loc;
     graph_value_of(b->graph, op, tensor)->name = tensor->name;

@@ -151,7 +151,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 27 };
+enum { SETTINGS = 28 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -306,6 +306,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"state_dict", toggles[spec->state_dict]},
         {"storage", storages(c, spec)},
         {"activations", spec->dynamic ? "int8" : "none"},
+        {"autocast", spec->autocast ? spec->autocast : "none"},
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
         {"denormals", spec->flushes ? "flush" : "keep"},
         {"threads", arena_format(&c->cx->arena, "%d", spec->threads)},

@@ -184,6 +184,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_SCHEDULER] = "scheduler",
     [SPEC_VALUE_SCALER] = "scaler",
     [SPEC_VALUE_MASTER] = "master",
+    [SPEC_VALUE_AUTOCAST] = "autocast",
     [SPEC_VALUE_LATER] = NULL,
 };
 
@@ -706,6 +707,9 @@ static void define_training(struct json *j)
     }
     define_calls(j, "clip", signatures, docs, count);
     define_calls(j, "scaler", &scaler_rows[0].signature, &scaler_rows[0].doc, 1);
+    object(j, "autocast");
+    literal(j, "enum", "[\"bfloat16\", \"float16\"]");
+    end(j);
     object(j, "master");
     literal(j, "enum", "[\"float32\"]");
     end(j);

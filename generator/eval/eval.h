@@ -171,6 +171,8 @@ struct eval {
     struct graph *
         graph; /* where ops go; while the module tree is built one of no model; NULL: nothing changes in place */
     enum dtype default_dtype;
+    bool casts;               /* under `autocast:`, what is called next is: note [autocast] in autocast.c */
+    enum dtype cast_dtype;    /* bfloat16, float16 */
     bool training;            /* read by eval_in_training */
     struct module_call *call; /* the module call whose statements run */
     int depth;                /* of nested calls */
@@ -376,6 +378,11 @@ struct value *build_scalar(struct eval *eval, struct loc loc,
 struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
                         struct value *const *tensors, int count);
 struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype);
+/* An operand of a product, in the type that autocast gives it. NULL stays. */
+struct value *eval_lowered(struct eval *eval, struct loc loc, struct value *value);
+/* build_matmul of two such. */
+struct value *eval_matmul(struct eval *eval, struct loc loc, const char *label, struct value *a,
+                          struct value *b);
 /* The type in which operands meet, by PyTorch's promotion: tensors with dimensions, 0-dim tensors, numbers. */
 enum dtype build_dtype(struct eval *eval, const struct ev *const *operands, int count);
 /* False after an error: an integer that its narrow type cannot hold, where PyTorch refuses one. Unsigned types take

@@ -37,6 +37,19 @@ static bool is_in_place(const struct signature *signature, const struct ev *args
     return truth;
 }
 
+/* eval_autocast, of what the body of a row sees too. */
+static bool autocast(struct eval *eval, const struct function_row *row, const struct signature *signature,
+                     struct scope *scope, struct ev *args, enum dtype *back)
+{
+    const bool rounds = eval_autocast(eval, row, signature, args, back);
+
+    for (int i = 0; i < signature->count; i++)
+        for (int j = 0; j < scope->count; j++)
+            if (strcmp(scope->items[j].name, signature->args[i].name) == 0)
+                scope->items[j].value = args[i];
+    return rounds;
+}
+
 static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
                                    const struct call *call, bool method, struct ev *args, bool *in_place)
 {
@@ -47,20 +60,28 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
     bool second = (row->flags & FUNCTION_REST) || (method && (row->flags & FUNCTION_VARARGS));
     int gather = row->flags & FUNCTION_SIZES ? 1 : second ? 2 : 0;
     const char *within = eval->within;
+    const bool casts = eval->casts;
+    enum dtype back;
+    bool rounds;
     struct ev out;
 
     if (!bind_row(eval, signature, name, gather, call, &scope, args))
         return ev_bad(call->loc);
+    rounds = casts && autocast(eval, row, signature, &scope, args, &back);
     *in_place = (row->flags & FUNCTION_IN_PLACE) || is_in_place(signature, args);
     if (row->build) {
         scope_give(eval, &scope);
-        return row->build(eval, args, signature->count, call->loc);
+        out = row->build(eval, args, signature->count, call->loc);
+    } else {
+        eval->at = call->loc;
+        eval->within = within ? within : name;
+        out = eval_body(eval, &scope, row->body);
+        eval->within = within;
+        scope_give(eval, &scope);
     }
-    eval->at = call->loc;
-    eval->within = within ? within : name;
-    out = eval_body(eval, &scope, row->body);
-    eval->within = within;
-    scope_give(eval, &scope);
+    eval->casts = casts;
+    if (rounds && out.kind == EV_TENSOR)
+        out.tensor = build_cast(eval, call->loc, out.tensor, back);
     return out;
 }
 
@@ -119,12 +140,15 @@ static struct ev call_tables(struct eval *eval, const struct ev *callee, const s
     const int first = eval->graph ? eval->graph->value_count : 0;
     const bool is_view = row && (row->flags & FUNCTION_VIEW);
     struct ev args[EVAL_MAX_ROW_ARGS], out;
+    const bool casts = eval->casts;
     bool in_place = false;
 
+    eval->casts = casts && !callee->in_place; /* PyTorch lists none that writes into its argument */
     if (row)
         out = call_function_row(eval, row, callee->text, call, method, args, &in_place);
     else
         out = call_elementwise(eval, callee->elementwise, call, args, &in_place);
+    eval->casts = casts;
     if (out.kind == EV_BAD)
         return out;
     if (!eval->within && !is_view)

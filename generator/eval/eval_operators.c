@@ -121,7 +121,7 @@ struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const 
         if (a->kind == EV_COMPLEX || b->kind == EV_COMPLEX)
             break;
         if (a_tensor && b_tensor)
-            return ev_tensor(loc, build_matmul(eval, loc, "matmul", a->tensor, b->tensor, NULL));
+            return ev_tensor(loc, eval_matmul(eval, loc, "matmul", a->tensor, b->tensor));
         return eval_operand_fault(eval, loc, op, a, b);
     default:
         break;

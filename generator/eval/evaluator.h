@@ -179,6 +179,13 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
 /* The arguments of a call behind those that functools.partial gave; by name the later ones count. */
 struct call eval_with_preset(struct eval *eval, const struct call *preset, const struct call *given);
 
+/* ---- autocast.c ---- */
+
+/* Under autocast, of a call of a row: changes the types of its arguments, and whether what the row makes itself is under it (casts).
+ * True: the tensor that it gives is cast to *back. */
+bool eval_autocast(struct eval *eval, const struct function_row *row, const struct signature *signature,
+                   struct ev *args, enum dtype *back);
+
 /* ---- eval_python.c ---- */
 
 /* A call of a name that the spec has not defined; EV_ELLIPSIS: none of Python's. */

@@ -217,7 +217,7 @@ static bool join(const struct product *p, struct operand *a, struct operand *b, 
 
         out = made.kind == EV_TENSOR ? made.tensor : NULL;
     } else {
-        out = build_matmul(p->eval, p->loc, "matmul", x, y, NULL);
+        out = eval_matmul(p->eval, p->loc, "matmul", x, y);
     }
     a->x = out ? build_reshape(p->eval, p->loc, out, n, dims) : NULL;
     memcpy(a->labels, labels, (size_t)(n < MAX_DIMS ? n : MAX_DIMS) * sizeof *labels);

@@ -264,15 +264,14 @@ static struct ev fn_power(struct eval *eval, struct ev *args, int count, struct 
         return BAD;
     }
     if (n == 3) { /* one product less to round */
-        square = build_matmul(eval, loc, "matrix_power", square, square, NULL);
-        return ev_tensor(loc, square ? build_matmul(eval, loc, "matrix_power", square, args[0].tensor, NULL)
-                                     : NULL);
+        square = eval_matmul(eval, loc, "matrix_power", square, square);
+        return ev_tensor(loc, square ? eval_matmul(eval, loc, "matrix_power", square, args[0].tensor) : NULL);
     }
     for (; n > 0; n /= 2) {
         if (n % 2 == 1)
-            power = power ? build_matmul(eval, loc, "matrix_power", power, square, NULL) : square;
+            power = power ? eval_matmul(eval, loc, "matrix_power", power, square) : square;
         if (n > 1)
-            square = build_matmul(eval, loc, "matrix_power", square, square, NULL);
+            square = eval_matmul(eval, loc, "matrix_power", square, square);
         if (!square || (n % 2 == 1 && !power))
             return BAD;
     }
@@ -434,7 +433,7 @@ static struct value *chain_product(const struct chain *chain, int i, int j)
         return chain->matrices[i];
     left = chain_product(chain, i, k);
     right = chain_product(chain, k + 1, j);
-    return left && right ? build_matmul(chain->eval, chain->loc, "multi_dot", left, right, NULL) : NULL;
+    return left && right ? eval_matmul(chain->eval, chain->loc, "multi_dot", left, right) : NULL;
 }
 
 /* tensors, of which the first may be a row and the last a column. */

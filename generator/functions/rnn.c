@@ -28,6 +28,12 @@ static struct ev fn_check_cell(struct eval *eval, struct ev *args, int count, st
                    dim_text(arena, input->dims[input->ndim - 1]), dim_text(arena, weight_ih->dims[1]));
         return BAD;
     }
+    if (args[2].kind == EV_NONE && eval->casts) {
+        diag_error(eval->cx, loc, "%s: under 'autocast' the states have to be given", name);
+        diag_hint(eval->cx,
+                  "their type is one of those that decide the result's: zeros(..., dtype=torch.float32)");
+        return BAD;
+    }
     if (args[2].kind == EV_NONE)
         return ev_none(loc);
     if (lstm && (args[2].kind != EV_TUPLE || args[2].count != 2)) {
@@ -56,7 +62,7 @@ static struct ev fn_check_cell(struct eval *eval, struct ev *args, int count, st
                        i, dim_text(arena, state->dims[state->ndim - 1]), dim_text(arena, weight_hh->dims[1]));
             return BAD;
         }
-        if (state->dtype != input->dtype) {
+        if (state->dtype != input->dtype && !eval->casts) {
             diag_error(eval->cx, loc, "%s: the input is %s, %s is %s", name, dtype_rows[input->dtype].name,
                        what, dtype_rows[state->dtype].name);
             return BAD;
@@ -88,7 +94,7 @@ static struct value *parameter(struct eval *eval, const struct sequence *sequenc
     struct module_tensor *tensor = module_find_tensor(sequence->module, full);
     struct ev value = tensor ? eval_tensor(eval, tensor, sequence->loc) : ev_none(sequence->loc);
 
-    return value.kind == EV_TENSOR ? value.tensor : NULL;
+    return value.kind == EV_TENSOR ? eval_lowered(eval, sequence->loc, value.tensor) : NULL;
 }
 
 static bool check_input(struct eval *eval, const struct sequence *sequence)
@@ -140,11 +146,12 @@ static bool take_state(struct eval *eval, struct sequence *sequence, int i, cons
     const struct dim *expected[] = {dim_const(arena, sequence->layers * sequence->directions),
                                     batch_of(eval, sequence), width};
     const char *what = sequence->kind == RECURRENT_LSTM ? arena_format(arena, "hidden[%d]", i) : "hidden";
-    struct value *state = arg->tensor;
+    struct value *state;
     bool fits = true;
 
     if (!need_tensor(eval, sequence->name, arg))
         return false;
+    state = eval_lowered(eval, sequence->loc, arg->tensor);
     if (state->ndim != input->ndim) {
         diag_error(eval->cx, sequence->loc,
                    "%s: For %s %d-D input, %s should also be %d-D but got %d-D tensor", sequence->name,
@@ -340,6 +347,16 @@ static struct ev fn_recurrent(struct eval *eval, struct ev *args, int count, str
     ev_get_bool(&args[7], &sequence.batch_first);
     sequence.directions = 1 + bidirectional;
     sequence.batched = sequence.input->ndim == 3;
+    sequence.input = eval_lowered(eval, loc, sequence.input);
+    if (eval->casts && (sequence.kind == RECURRENT_GRU || args[3].kind != EV_NONE ||
+                        parameter(eval, &sequence, "weight_hr", 0, false))) {
+        diag_error(
+            eval->cx, loc,
+            "%s: under 'autocast' modc has RNN and LSTM, without a projection and of sequences of one length",
+            sequence.name);
+        diag_hint(eval->cx, "PyTorch computes others in types that change from step to step");
+        return BAD;
+    }
     if (!check_input(eval, &sequence) || !take_states(eval, &sequence, &args[2]) ||
         !take_lengths(eval, &sequence, &args[3]))
         return BAD;

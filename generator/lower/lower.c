@@ -168,6 +168,11 @@ static bool flatten_result(struct eval *eval, struct ev *result)
     }
 }
 
+static enum dtype autocast_dtype(const struct spec *spec)
+{
+    return spec->autocast && strcmp(spec->autocast, "float16") == 0 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
+}
+
 /* An evaluator over a graph of its own, in which calls are lowered; its scope is the root's. */
 static struct scope *start_graph(struct lower *lower, bool training, bool saves)
 {
@@ -188,6 +193,8 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .pool = eval_pool_new(&program->cx->arena),
                           .graph = graph,
                           .default_dtype = tree->dtype,
+                          .casts = tree->spec->autocast != NULL,
+                          .cast_dtype = autocast_dtype(tree->spec),
                           .training = training && !tree->root->always_eval,
                           .call_module = lower_module,
                           .call_method = lower_method,

@@ -348,7 +348,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     struct arena *arena = &eval->cx->arena;
     const bool bare = lower->bare && eval->graph->fenced;
     struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
-    const bool training = eval->training;
+    const bool training = eval->training, casts = eval->casts;
     struct ev result;
     struct region *region = NULL;
     int complex_count = 0;
@@ -369,6 +369,8 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     ARENA_PUSH(arena, eval->graph->calls, eval->graph->call_count, own);
     if (module->always_eval)
         eval->training = false;
+    if (module->class_name[0] == '_' && !module->spec_class)
+        eval->casts = false; /* _SpectralNorm and its like: see read_parametrized */
     eval->call = own;
     result = ev_bad(call->loc);
     if (bare)
@@ -382,5 +384,6 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     lower_gather_complex(eval, &result, &own->complex, &complex_count);
     eval->call = outer;
     eval->training = training;
+    eval->casts = casts;
     return result;
 }

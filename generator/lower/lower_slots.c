@@ -58,8 +58,13 @@ static struct ev read_parametrized(struct eval *eval, struct module_tensor *tens
     if (p->list) {
         computed.value = lower_module(eval, p->list, &call);
     } else {
+        const bool casts = eval->casts;
+
         eval->at = loc;
+        eval->casts =
+            false; /* PyTorch makes them of what it does not list, but for orthogonal's product with its base */
         computed.value = eval_body(eval, &own, p->body);
+        eval->casts = casts;
     }
     ARENA_PUSH(&eval->cx->arena, lower->computed, lower->computed_count, computed);
     return computed.value;

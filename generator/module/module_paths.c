@@ -408,10 +408,26 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
     }
 }
 
+/* What `autocast` does not stand beside. */
+static void check_autocast(struct cx *cx, const struct spec *spec)
+{
+    if (spec->storage_count > 0) {
+        diag_error(cx, spec->autocast_loc,
+                   "under 'autocast' weights of products are %s, as which they are packed", spec->autocast);
+        diag_note(cx, spec->storages[0].loc, "another way to pack them is asked for here");
+    }
+    if (spec->generation) {
+        diag_error(cx, spec->autocast_loc, "a model with 'generation' has no 'autocast'");
+        diag_hint(cx, "dtype: %s computes in 16 bits, and 'storage' packs weights in it", spec->autocast);
+    }
+}
+
 void module_apply_paths(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
 
+    if (spec->autocast)
+        check_autocast(cx, spec);
     for (int i = 0; i < spec->tie_count; i++)
         tie(cx, tree, &spec->ties[i]);
     for (int i = 0; i < spec->freeze.count; i++) {

@@ -263,8 +263,10 @@ struct spec {
     int tie_count;
     struct spec_patterns freeze, eval;
     enum spec_toggle hooks, pack, state_dict, winograd;
-    bool packs_once, embeds;            /* no keys: what is built decides it */
-    bool flushes;                       /* denormals: flush */
+    bool packs_once, embeds; /* no keys: what is built decides it */
+    bool flushes;            /* denormals: flush */
+    const char *autocast;    /* bfloat16 or float16; NULL: none */
+    struct loc autocast_loc;
     bool backward;                      /* gradients are wanted */
     struct loc backward_loc;            /* of `backward: true` */
     struct spec_training *training;     /* NULL: none */
@@ -374,8 +376,9 @@ enum spec_value {
     SPEC_VALUE_CLIP,
     SPEC_VALUE_SCHEDULER,
     SPEC_VALUE_SCALER,
-    SPEC_VALUE_MASTER, /* float32 */
-    SPEC_VALUE_LATER   /* not supported yet by this version */
+    SPEC_VALUE_AUTOCAST, /* bfloat16, float16 */
+    SPEC_VALUE_MASTER,   /* float32 */
+    SPEC_VALUE_LATER     /* not supported yet by this version */
 };
 
 struct spec_key {

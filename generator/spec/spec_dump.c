@@ -445,6 +445,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put(d, "winograd", spec->winograd == SPEC_ON ? "on" : "off");
     if (spec->flushes)
         put(d, "denormals", "flush");
+    if (spec->autocast)
+        put(d, "autocast", spec->autocast);
     put_toggle(d, "state_dict", spec->state_dict);
     if (spec->storage_count > 0)
         put_storages(d, spec);

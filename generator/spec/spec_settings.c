@@ -99,6 +99,23 @@ void spec_read_backward(struct reader *r, const struct node *key, const struct n
     r->spec->backward_loc = node->loc;
 }
 
+void spec_read_autocast(struct reader *r, const struct node *key, const struct node *node)
+{
+    const char *text = spec_read_text(r, key, node, "bfloat16 or float16");
+
+    if (!text)
+        return;
+    if (strncmp(text, "torch.", 6) == 0)
+        text += 6;
+    r->spec->autocast_loc = node->loc;
+    if (strcmp(text, "bfloat16") == 0)
+        r->spec->autocast = "bfloat16";
+    else if (strcmp(text, "float16") == 0 || strcmp(text, "half") == 0)
+        r->spec->autocast = "float16";
+    else
+        diag_error(r->cx, node->loc, "'autocast' is bfloat16 or float16, found '%s'", node->value);
+}
+
 void spec_read_denormals(struct reader *r, const struct node *key, const struct node *node)
 {
     const char *text = spec_read_text(r, key, node, "keep or flush");

@@ -97,9 +97,9 @@ static double worst(const char *prefix, bool halves)
         const struct modc_key *key = &net_model.keys[k];
         const struct modc_optimizer *optimizer = &training.optimizer.base;
         const char *wanted = item_of(prefix, key->name, (halves ? 2 : 4) * elements(key));
-        const char *have = halves                 ? param_of(k)
+        const char *have = halves             ? param_of(k)
                            : prefix[0] == 'm' ? optimizer->block + optimizer->table->copies[i]
-                                                  : optimizer->block + optimizer->table->params[i].average;
+                                              : optimizer->block + optimizer->table->params[i].average;
 
         for (size_t e = 0; e < elements(key); e++) {
             const enum modc_dtype dtype = halves ? DTYPE : MODC_FLOAT32;

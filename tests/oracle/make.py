@@ -321,6 +321,7 @@ def all_cases():
     yield from windows()
     yield from narrow()
     yield from denormal()
+    yield from mixed_precision()
     yield from again()
     yield from ahead()
     yield from matrices()
@@ -339,6 +340,16 @@ def complex_numbers():
                                                            "grad.wave": draw(405, 4, 3, 6, dtype=narrow)})
     yield Case("complex_training_128", spec, "--dtype complex128 --steps 3 --seed 3 --rtol 1e-9",  # of parameters that are float32, too
                {"x": draw(406, 2, 6, dtype=wide), "line": draw(407, 2, 2, 8, dtype=wide), "target": draw(408, 2, 4, dtype=wide)})
+
+
+def mixed_precision():
+    """Training under autocast: what is float32 is of numbers that were rounded to bfloat16."""
+    spec = "tests/specs/autocast_training.yaml"
+    inputs = {"image": draw(421, 6, 3, 8, 8), "h": draw(422, 6, 8)}
+    yield Case("autocast_training_steps", spec, "--steps 6 --seed 3",
+               {**inputs, "target": whole(423, 0, 5, 6)}, state=True)
+    yield Case("autocast_training_hooks", spec, "--seed 3 --train --backward --hooks conv=scale:2.0 --backward-hooks head=scale:3.0 "
+               "--rtol 8e-2", {**inputs, "grad.logits": draw(424, 6, 5).bfloat16(), "grad.y": draw(425, 2, 6, 8).bfloat16()})
 
 
 def gathered():
@@ -710,7 +721,7 @@ WIDE_BACKWARD = {"fractional", "functions_returns", "losses", "losses_classes", 
 # Specs of float64 values that come from float32 ones.
 MIXED = {"functions_arithmetic", "functions_elementwise"}
 # Of 16 bits, whose gradients may be ten times two units apart.
-HALVES = {"halves"}
+HALVES = {"halves", "autocast"}
 # Those whose gradients in training mode have none: they take long to compile, and differ by nothing or by dropout alone.
 NO_BACKWARD_TRAIN = {"conv", "conv_transpose", "fractional", "rnn"}
 

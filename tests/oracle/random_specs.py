@@ -273,6 +273,9 @@ class Draw:
         own = random.Random(f"{self.own}.half")
         if self.dtype == "float32" and not narrow and own.random() < 0.1:
             self.dtype = own.choice(["bfloat16", "float16"])
+        own = random.Random(f"{self.own}.autocast")
+        casts = self.dtype == "float32" and not narrow and own.random() < AUTOCAST_RATE
+        self.autocast = own.choice(["bfloat16", "bfloat16", "float16"]) if casts else None
 
     def through_time(self, catalogue):
         """Sometimes a recurrent layer, out of turn: there are few such rows, and much can be wrong with their gradients."""
@@ -1240,6 +1243,8 @@ class Draw:
             lines.append(f"storage: {self.storage}")
         if self.dynamic:
             lines.append("activations: int8")
+        if self.autocast:
+            lines.append(f"autocast: {self.autocast}")
         if self.constants:
             lines.append("constants: {" + ", ".join(f"{k}: {v}" for k, v in self.constants.items()) + "}")
         if self.sizes:
@@ -1424,6 +1429,7 @@ TERMS = ["({v} * {v}).mean()", "tanh({v}).sum() * 0.125", "F.mse_loss({v}, torch
          "F.smooth_l1_loss({v}, torch.zeros_like({v}), reduction='sum') * 0.125"]
 
 
+AUTOCAST_RATE = 0.08
 SCALERS = ["GradScaler(init_scale=16.0)", "GradScaler(init_scale=1024.0, growth_interval=1)"] if hasattr(torch.amp, "GradScaler") else []
 
 
@@ -1503,10 +1509,11 @@ def distances(after, exact, least):
     return found
 
 
-def tolerances(outputs, exact, mixed, winograd):
+def tolerances(outputs, exact, mixed, winograd, autocast=None):
     """{name: relative tolerance that it needs where that is more than the design's own}, or Rejected. `exact`: the same
     from a float64 run of the model. `mixed`: float64 values may come from float32 ones. `winograd`: it may be used."""
-    found, half = {}, any(tensor.dtype in HALVES for tensor in outputs.values())
+    found, half = {}, bool(autocast) or any(tensor.dtype in HALVES for tensor in outputs.values())
+    narrow = program.least_of(getattr(torch, autocast)) if autocast else 0
     for name, tensor in outputs.items():
         if tensor.numel() > 40000:
             raise Rejected(f"{name} has {tensor.numel()} elements")
@@ -1526,9 +1533,11 @@ def tolerances(outputs, exact, mixed, winograd):
         if not 1e-3 < largest < 1e4:
             raise Rejected(f"the largest value of {name} is {largest}")
         distance = worst / wide.abs().max().clamp(min=1e-30).item()
-        if distance > (4 * program.least_of(tensor.dtype) if half else 1e-4):
+        if distance > (4 * max(program.least_of(tensor.dtype), narrow) if half else 1e-4):
             raise Rejected(f"rounding errors of {distance:.1e}")
         least = 1e-6 if mixed and tensor.dtype == torch.float64 else program.least_of(tensor.dtype)
+        if narrow:
+            found[name] = max(4 * distance, least, narrow)
         if 4 * distance > least or (mixed and tensor.dtype == torch.float64):
             found[name] = max(4 * distance, least)
         if winograd and tensor.dtype == torch.float32:
@@ -1716,6 +1725,8 @@ def write_once(seed, attempt, folder, catalogue):
     path.write_text(draw.yaml())
     if draw.dtype in ("float16", "bfloat16") and "complex" in path.read_text():
         raise Rejected("complex numbers of halves, which modc has not")
+    if draw.autocast and any(word in path.read_text() for word in ("GRU", "LSTM", "RNN", "Recurrent", "AdaptiveLogSoftmax")):
+        raise Rejected("under autocast modc has some recurrent layers, and AdaptiveLogSoftmaxWithLoss otherwise: docs/departures.md")
     composition = random.Random(f"{seed}.{attempt}.extends")
     if composition.random() < 0.25:
         for name, text in extending(draw, Spec(path).build(0), composition).items():
@@ -1725,7 +1736,7 @@ def write_once(seed, attempt, folder, catalogue):
         raise Rejected("a large model")
     sections = draw_sections(plain, random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
-    draw.backward = not draw.sequence and draw.storage not in INTEGERS and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
+    draw.backward = not draw.sequence and not draw.autocast and draw.storage not in INTEGERS and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5
     if draw.backward:
         sections += draw_backward(plain, random.Random(f"{seed}.{attempt}.checkpoint"))
         training = draw_training(draw, plain, random.Random(f"{seed}.{attempt}.training"))
@@ -1809,7 +1820,7 @@ def write_run(model, folder, name, options, inputs, draw, mixed, state):
         raise Rejected(f"{', '.join(chance)}: 0 by chance")
     real = [{key: program.parts(tensor) for key, tensor in all_.items()} for all_ in (outputs, exact)]
     plain = [{key: tensor for key, tensor in all_.items() if key in outputs and not key.startswith("grad.")} for all_ in real]
-    needed = tolerances(*plain, mixed, draw.winograd)
+    needed = tolerances(*plain, mixed, draw.winograd, draw.autocast)
     if args.backward:
         limits = gradient_limits(*real, mixed)
     safetensors_io.save(folder / f"{name}.expect.safetensors", outputs)

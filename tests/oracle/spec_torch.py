@@ -48,7 +48,7 @@ RECURRENT = ("rnn_tanh", "rnn_relu", "lstm", "gru")
 PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries", "generation"}
-KNOWN = NO_EFFECT | {"model", "dtype", "storage", "activations", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+KNOWN = NO_EFFECT | {"model", "dtype", "storage", "activations", "autocast", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training",
                      "generation", "tokenizer"}
 
@@ -1425,8 +1425,9 @@ class Spec:
                     for path, factor in backward_hooks]
         try:
             with torch.set_grad_enabled(backward), default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root, self.careful), flushing(self.flushes):
-                results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
-                                                        for name, tensor in given.items())))
+                with self.autocast():
+                    results = self.named(statements, call(*(tensor.clone() if name in leaves else tensor
+                                                            for name, tensor in given.items())))
                 outputs = {name: value.detach().clone() for name, value in results.items()}
                 if not backward:
                     return outputs
@@ -1436,6 +1437,11 @@ class Spec:
                 table[name] = tensor.detach()
             for handle in handles:
                 handle.remove()
+
+    def autocast(self):
+        """Around forward and loss; backward has none, as PyTorch recommends. A float64 run has nothing to change."""
+        narrow = self.content.get("autocast")
+        return torch.autocast("cpu", dtype=getattr(torch, narrow)) if narrow and self.dtype == torch.float32 else contextlib.nullcontext()
 
     def train(self, root, inputs, steps):
         """So many steps of what `training:` says on one batch; {"loss": that of the last one}."""
@@ -1453,8 +1459,9 @@ class Spec:
         self.size_values = self.find_sizes({name: inputs[name] for name in self.inputs})
         for _ in range(steps):
             with default_dtype(self.dtype), narrow_weights(self.storages, self.dynamic, root, self.careful), flushing(self.flushes):
-                results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
-                loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
+                with self.autocast():
+                    results = self.named(self.root.statements, root(*(inputs[name].clone() for name in self.inputs)))
+                    loss = StatementNames(self, root, {**inputs, **results}).run(statements_of(training["loss"]))
                 for parameter in parameters:
                     parameter.grad = None
                 (scaler.scale(loss) if scaler else loss).backward()

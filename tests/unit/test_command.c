@@ -321,7 +321,7 @@ static void test_diff_has_all_keys(void **state)
         "classes",    "modules",     "extends", "set",      "add",       "eval", /* modules, statements */
         "parameters", "buffers",     "state",   "freeze",   "tie",               /* state_dict, tensors */
         "backward",   "checkpoint",  "update",  "training", "rollout",   "tokenizer",
-        "template",   "generation", /* settings */
+        "template",   "generation", "autocast", /* settings */
     };
 
     (void)state;

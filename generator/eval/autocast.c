@@ -14,8 +14,9 @@
 #include "layers/layers.h"
 
 /* In the narrow type. */
-static const char lower[] = " conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear matmul"
-                            " mm bmm addmm addbmm baddbmm linalg.vecdot prelu scaled_dot_product_attention _attention_mask ";
+static const char lower[] =
+    " conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc linear matmul"
+    " mm bmm addmm addbmm baddbmm linalg.vecdot prelu scaled_dot_product_attention _attention_mask ";
 
 /* In float32. */
 static const char wide[] =
@@ -36,9 +37,10 @@ static const char widest[] = " index_copy ";
 static const char mixed[] = " layer_norm rms_norm group_norm batch_norm instance_norm ";
 
 /* Made of what PyTorch makes them of. */
-static const char through[] = " einsum tensordot inner cov corrcoef chain_matmul linalg.multi_dot linalg.matmul matrix_power"
-                              " linalg.matrix_power linalg.pinv affine_grid linear_cross_entropy lp_pool3d linalg.matrix_norm"
-                              " linalg.norm norm triplet_margin_with_distance_loss ";
+static const char through[] =
+    " einsum tensordot inner cov corrcoef chain_matmul linalg.multi_dot linalg.matmul matrix_power"
+    " linalg.matrix_power linalg.pinv affine_grid linear_cross_entropy lp_pool3d linalg.matrix_norm"
+    " linalg.norm norm triplet_margin_with_distance_loss ";
 
 static bool is_listed(const char *list, const char *name)
 {
@@ -53,14 +55,16 @@ static bool is_listed(const char *list, const char *name)
 /* What torch.autocast changes the type of. */
 static bool is_eligible(const struct ev *value)
 {
-    return value->kind == EV_TENSOR && dtype_is_float(value->tensor->dtype) && value->tensor->dtype != DTYPE_FLOAT64;
+    return value->kind == EV_TENSOR && dtype_is_float(value->tensor->dtype) &&
+           value->tensor->dtype != DTYPE_FLOAT64;
 }
 
 struct value *eval_lowered(struct eval *eval, struct loc loc, struct value *value)
 {
     struct ev tensor = ev_tensor(loc, value);
 
-    return eval->casts && value && is_eligible(&tensor) ? build_cast(eval, loc, value, eval->cast_dtype) : value;
+    return eval->casts && value && is_eligible(&tensor) ? build_cast(eval, loc, value, eval->cast_dtype)
+                                                        : value;
 }
 
 struct value *eval_matmul(struct eval *eval, struct loc loc, const char *label, struct value *a,

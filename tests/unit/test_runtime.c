@@ -787,19 +787,54 @@ static void test_state_hooks(void **state)
 
 /* ---- from one model to another ------------------------------------------------------------------------- */
 
-/* The tiny model in float64, in blocks twice as large. */
-static struct modc_model widened(struct modc_key *wide)
+/* The tiny model in another type, in blocks twice as large, which is enough for float64. */
+static struct modc_model retyped(struct modc_key *wide, enum modc_dtype dtype)
 {
     struct modc_model model = tiny_model;
 
     for (int i = 0; i < tiny_model.key_count; i++) {
         wide[i] = tiny_model.keys[i];
         if (wide[i].dtype == MODC_FLOAT32)
-            wide[i].dtype = MODC_FLOAT64;
+            wide[i].dtype = dtype;
     }
     model.keys = wide;
     model.param_block *= 2;
     return model;
+}
+
+/* To 16 bits: to the nearest, of two the even one, to infinity; back: as they are. */
+static void test_to_halves(void **state)
+{
+    static const struct {
+        enum modc_dtype dtype;
+        float from, to;
+    } numbers[] = {
+        {MODC_FLOAT16, 1.0f + 0x1p-11f, 1.0f},
+        {MODC_FLOAT16, 1.0f + 0x3p-11f, 1.0f + 0x1p-9f},
+        {MODC_FLOAT16, 65520.0f, INFINITY},
+        {MODC_FLOAT16, -0x1p-24f, -0x1p-24f},
+        {MODC_FLOAT16, 0x1p-26f, 0.0f},
+        {MODC_BFLOAT16, 1.0f + 0x1p-8f, 1.0f},
+        {MODC_BFLOAT16, 1.0f + 0x3p-8f, 1.0f + 0x1p-6f},
+        {MODC_BFLOAT16, 3e38f, 0x1.c4p+127f},
+        {MODC_BFLOAT16, 0x1.ffp127f, INFINITY},
+    };
+    struct fixture *f = *state;
+    static MODC_ALIGNED char half_block[2 * BLOCK];
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct modc_key half_keys[KEYS];
+        struct modc_model model = retyped(half_keys, numbers[i].dtype);
+        struct tiny_params half;
+
+        assert_int_equal(modc_bind(&half.head, &model, half_block, sizeof half_block), MODC_OK);
+        tensor(f, EMBED_WEIGHT)[2] = numbers[i].from;
+        assert_int_equal(modc_to(&f->params.head, &half.head), MODC_OK);
+        assert_true(modc_number((const char *)half.tensors[EMBED_WEIGHT] + 4, numbers[i].dtype) ==
+                    (double)numbers[i].to);
+        assert_int_equal(modc_to(&half.head, &f->params.head), MODC_OK);
+        assert_true(tensor(f, EMBED_WEIGHT)[2] == numbers[i].to);
+    }
 }
 
 static void test_to(void **state)
@@ -807,7 +842,7 @@ static void test_to(void **state)
     struct fixture *f = *state;
     static MODC_ALIGNED char wide_block[2 * BLOCK];
     struct modc_key wide_keys[KEYS];
-    struct modc_model model = widened(wide_keys);
+    struct modc_model model = retyped(wide_keys, MODC_FLOAT64);
     struct tiny_params wide, other;
     double *embed;
     uint64_t version;
@@ -1722,6 +1757,7 @@ int main(void)
         TEST(test_strict),
         TEST(test_ties_and_types),
         TEST(test_to),
+        TEST(test_to_halves),
         TEST(test_assign),
         TEST(test_pack),
         TEST(test_state_hooks),

@@ -2,6 +2,7 @@
 #include "base/storage.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -39,6 +40,17 @@ bool storage_equal(const struct storage *a, const struct storage *b)
            a->gguf == b->gguf && a->dynamic == b->dynamic;
 }
 
+bool storage_holds(const struct storage *a, const struct storage *b)
+{
+    struct storage same;
+
+    if (!a || !b)
+        return a == b;
+    same = *a;
+    same.dynamic = b->dynamic;
+    return storage_equal(&same, b);
+}
+
 enum dtype storage_scale(int group)
 {
     return group > 0 ? DTYPE_FLOAT16 : DTYPE_FLOAT32;
@@ -65,6 +77,74 @@ const char *storage_text(struct arena *arena, const struct storage *storage)
     if (strchr(text.data, '('))
         text_add(&text, ")");
     return text.data;
+}
+
+/* Whether *text begins with it, which is passed then. */
+static bool pass(const char **text, const char *word)
+{
+    const size_t length = strlen(word);
+
+    if (strncmp(*text, word, length) != 0)
+        return false;
+    *text += length;
+    return true;
+}
+
+static bool pass_group(const char **text, int *group)
+{
+    char *end;
+    const long value = **text >= '1' && **text <= '9' ? strtol(*text, &end, 10) : 0; /* strtol takes signs */
+
+    if (value < STORAGE_LEAST_GROUP || value > STORAGE_MOST_GROUP || value % STORAGE_LEAST_GROUP != 0)
+        return false;
+    *text = end;
+    *group = (int)value;
+    return true;
+}
+
+static bool pass_scale(const char **text, enum dtype *scale)
+{
+    static const enum dtype types[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (pass(text, dtype_rows[types[i]].name)) {
+            *scale = types[i];
+            return true;
+        }
+    return false;
+}
+
+bool storage_parse(const char *text, struct storage *storage)
+{
+    bool scale = false;
+    const char *next = "(";
+
+    for (int i = 0; i < (int)(sizeof kinds / sizeof *kinds); i++) {
+        *storage = kinds[i];
+        if (pass(&text, kinds[i].name))
+            break;
+        storage->name = NULL;
+    }
+    if (!storage->name || !storage_is_scaled(storage))
+        return storage->name && *text == '\0';
+    if (*text == '\0')
+        return true;
+    for (; pass(&text, next); next = ", ") {
+        if (pass(&text, "group=")) {
+            if (!pass_group(&text, &storage->group))
+                return false;
+            storage->scale = scale ? storage->scale : storage_scale(storage->group);
+        } else if (pass(&text, "scale=")) {
+            if (!pass_scale(&text, &storage->scale))
+                return false;
+            scale = true;
+        } else if (pass(&text, "rounding=gguf")) {
+            storage->gguf = true;
+        } else if (!pass(&text, "rounding=symmetric")) {
+            return false;
+        }
+    }
+    return strcmp(text, ")") == 0;
 }
 
 const char *storage_word(struct arena *arena, const struct storage *storage)

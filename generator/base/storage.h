@@ -11,6 +11,8 @@
  * The weight of a product has a row for each of its outputs. As floats each element is rounded by itself. As integers, `group` of a
  * row, one behind the other, are multiples of one scale, each of the nearest: note [scaled panels] in modc_simd_scalar.h has the
  * formulas and where everything lies. */
+enum { STORAGE_LEAST_GROUP = 8, STORAGE_MOST_GROUP = 4096 };
+
 struct storage {
     const char *name; /* "int4"; what is left out of it is the table's */
     enum dtype dtype; /* of what holds it; of integers int8, a byte */
@@ -35,11 +37,17 @@ static inline bool storage_is_scaled(const struct storage *storage)
 
 bool storage_equal(const struct storage *a, const struct storage *b); /* NULL: as it is computed with */
 
+/* Whether one's integers and scales are the other's, whatever rows they are multiplied with. */
+bool storage_holds(const struct storage *a, const struct storage *b);
+
 /* The type of scales where nothing else is said: of groups float16, of whole rows float32. */
 enum dtype storage_scale(int group);
 
 /* As specs have it: "int4(group=32)". */
 const char *storage_text(struct arena *arena, const struct storage *storage);
+
+/* The reverse, as strictly: false where storage_text has no such text. The name is the table's. */
+bool storage_parse(const char *text, struct storage *storage);
 
 /* What kernels that read it are called: "int4_64". */
 const char *storage_word(struct arena *arena, const struct storage *storage);

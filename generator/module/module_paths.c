@@ -350,6 +350,7 @@ static bool store(struct cx *cx, struct module_tree *tree, const struct spec_sto
         tensor->storage = kind;
         tensor->stored |= own->pattern != NULL;
         tensor->storage_at = (int)(own - tree->spec->storages);
+        tensor->storage_loc = own->value_loc;
         found = true;
     }
     return found;
@@ -372,6 +373,7 @@ static void share_storage(struct cx *cx, struct module_tree *tree, struct module
     first->storage = tensor->storage;
     first->stored = true;
     first->storage_at = tensor->storage_at;
+    first->storage_loc = tensor->storage_loc;
 }
 
 /* Later patterns say it anew, and all of them what is said of those that none names. */

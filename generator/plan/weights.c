@@ -1,41 +1,33 @@
 /* weights.c - `generate --weights`; see weights.h.
  *
- * The file is read by the runtime's own reader, over the tables that an emitted model would have: so what modc accepts
- * and says is what the model would accept and say. The packed block is computed by running each packed part as the
- * loop nest that it is, and what an op makes by its interpreter, in double, rounded to the types of the entries. */
+ * The packed block is computed by running each packed part as the loop nest that it is, and what an op makes by its interpreter, in
+ * double, rounded to the types of the entries. Integers with scales are the runtime's own rounding, or those of the file. */
 #include "plan/weights.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/options.h"
-#include "base/tensor_file.h"
 #include "modc.h"
 #include "modc_simd.h"
 #include "plan/algorithm.h"
 #include "plan/kernel.h"
 #include "plan/target.h"
-
-static const struct loc nowhere = {0};
+#include "plan/weights_file.h"
 
 struct embedding {
     struct cx *cx;
     const struct plan *plan;
     const struct module_tree *tree;
-    char *tensors; /* as plan->param_offsets says */
-    char *packed;  /* the block of plan->groups[0] */
-    char *work;    /* what of its entries no step reads: plan->groups[0]->work_bytes */
+    struct weights_file file;
+    char *packed; /* the block of plan->groups[0] */
+    char *work;   /* what of its entries no step reads: plan->groups[0]->work_bytes */
     struct embedded_weights *weights;
-    bool *read_raw; /* by key: some kernel reads it in PyTorch's layout */
+    bool *read_raw;           /* by key: some kernel reads it in PyTorch's layout */
+    struct weights_use *uses; /* by key */
+    const char *path;
+    bool faulty; /* what the file holds does not fit the entries, which was said */
 };
-
-static char *aligned_block(struct arena *arena, int64_t bytes)
-{
-    char *block = arena_alloc(arena, (size_t)bytes + HOSTED_ALIGN);
-
-    return block + (HOSTED_ALIGN - (uintptr_t)block % HOSTED_ALIGN) % HOSTED_ALIGN;
-}
 
 /* ---- elements --------------------------------------------------------------------------------------------- */
 
@@ -65,85 +57,6 @@ const char *constant_bytes(struct arena *arena, const struct tensor *tensor)
     for (int64_t i = 0; i < count; i++)
         store(tensor->dtype, out + i * bytes, tensor->data[i]);
     return out;
-}
-
-/* ---- reading the file ------------------------------------------------------------------------------------- */
-
-/* The tables of the model, as far as loading reads them. */
-static struct modc_model *model_tables(struct embedding *e)
-{
-    struct arena *arena = &e->cx->arena;
-    const struct module_tree *tree = e->tree;
-    struct modc_model *model = ARENA_NEW(arena, struct modc_model);
-    struct modc_key *keys = ARENA_ARRAY(arena, tree->key_count + 1, struct modc_key);
-    struct modc_module *modules = ARENA_ARRAY(arena, tree->module_count, struct modc_module);
-
-    for (int i = 0; i < tree->module_count; i++) {
-        const struct module *own = tree->modules[i];
-
-        modules[i] = (struct modc_module){.path = own->path,
-                                          .name = own->name ? own->name : "",
-                                          .class_name = own->class_name,
-                                          .extra_repr = "",
-                                          .parent = own->parent ? own->parent->index : -1,
-                                          .subtree = own->subtree};
-    }
-    for (int i = 0; i < tree->key_count; i++) {
-        const struct module_tensor *own = tree->keys[i];
-
-        keys[i] = (struct modc_key){.name = own->path,
-                                    .dtype = (enum modc_dtype)own->dtype,
-                                    .ndim = own->ndim,
-                                    .module = own->owner->index,
-                                    .tied = i - own->first->key,
-                                    .init = MODC_INIT_CONSTANT,
-                                    .a = own->a};
-        for (int d = 0; d < own->ndim; d++)
-            keys[i].dims[d] = (int)own->dims[d];
-        if (own->kind == MODULE_PARAMETER)
-            keys[i].flags |= MODC_KEY_PARAMETER;
-        if (own->persistent)
-            keys[i].flags |= MODC_KEY_PERSISTENT;
-        if (own->optional)
-            keys[i].flags |= MODC_KEY_OPTIONAL;
-        if (own->init == INIT_VALUE) {
-            keys[i].init = MODC_INIT_VALUE;
-            keys[i].value = constant_bytes(arena, own->value);
-        }
-    }
-    *model = (struct modc_model){.abi = MODC_ABI,
-                                 .name = e->plan->model,
-                                 .align = HOSTED_ALIGN,
-                                 .tensor_align = (size_t)e->plan->align,
-                                 .params_bytes = modc_key_pointer(tree->key_count),
-                                 .param_block = (size_t)e->plan->param_bytes,
-                                 .key_count = tree->key_count,
-                                 .keys = keys,
-                                 .module_count = tree->module_count,
-                                 .modules = modules};
-    return model;
-}
-
-static bool load_file(struct embedding *e, const char *path)
-{
-    struct arena *arena = &e->cx->arena;
-    struct modc_model *model = model_tables(e);
-    struct modc_params *params = arena_alloc(arena, model->params_bytes);
-    struct modc_report *report = ARENA_NEW(arena, struct modc_report);
-    enum modc_status status;
-
-    e->tensors = aligned_block(arena, e->plan->param_bytes);
-    status = modc_bind(params, model, e->tensors, model->param_block);
-    assert(status == MODC_OK);
-    errno = 0;
-    status = modc_load(params, path, MODC_STRICT, report);
-    if (status == MODC_FILE) {
-        tensor_file_unreadable(e->cx, nowhere, path);
-        return false;
-    }
-    if (status != MODC_OK)
-        tensor_file_say(e->cx, nowhere, path, report);
-    return status == MODC_OK;
 }
 
 /* ---- instances of groups ---------------------------------------------------------------------------------- */
@@ -245,7 +158,7 @@ static struct packed_operand find_operand(struct embedding *e, const struct pack
         int key = moved_key(e, group, instance, op->tensor.tensor);
 
         assert(op->code == GRAPH_OP_TENSOR && key >= 0);
-        operand.bytes = e->tensors + e->plan->param_offsets[key];
+        operand.bytes = e->file.tensors + e->plan->param_offsets[key];
     }
     operand.bytes += dim_constant(value->offset) * operand.size;
     return operand;
@@ -439,20 +352,116 @@ static void interpret_entry(struct embedding *e, const struct pack_group *group,
     arena_free(&own);
 }
 
-/* By the function that a model calls. */
+/* The first key of the tie of what an entry of a storage is made of; -1: it has none, or is made of no parameter. */
+static int stored_key(const struct embedding *e, const struct pack_group *group,
+                      const struct module *instance, const struct packed *entry)
+{
+    const struct op *op = entry->storage ? entry->operands[0]->base->op : NULL;
+
+    if (!op || op->code != GRAPH_OP_TENSOR)
+        return -1;
+    return e->tree->keys[moved_key(e, group, instance, op->tensor.tensor)]->first->key;
+}
+
+/* Where row i of an entry begins in the parameter's matrix, rows of which are `width` apart, or stand in it as columns. */
+struct matrix_place {
+    int64_t row, step;
+};
+
+static struct matrix_place place_in(const struct packed *entry, int64_t width, bool transposed, int64_t i)
+{
+    const int64_t at = dim_constant(entry->operands[0]->offset) + i * entry->panels->row;
+
+    return transposed ? (struct matrix_place){at % width, at / width}
+                      : (struct matrix_place){at / width, at % width};
+}
+
+/* Rows of the entry are rows of the matrix (n, k), or parts of them, and what shares a scale in it shares one there. */
+static bool scales_fit(const struct packed *entry, bool transposed, int64_t n, int64_t k)
+{
+    const int64_t width = transposed ? n : k, group = entry->storage->group;
+
+    if (entry->k > 1 && entry->panels->pixel != (transposed ? width : 1))
+        return false;
+    for (int64_t i = 0; i < entry->n; i++) {
+        const struct matrix_place at = place_in(entry, width, transposed, i);
+
+        if (at.step + entry->k > k || (group > 0 && at.step % group != 0))
+            return false;
+    }
+    return true;
+}
+
+/* The integers and scales of the file, as they are. */
+static void take_scaled(const struct packed *entry, const struct scaled_weight *weight, char *out)
+{
+    const struct storage *storage = entry->storage;
+    const int64_t width = weight->transposed ? weight->n : weight->k,
+                  group = storage_group(storage, entry->k);
+    const int64_t head = storage_head(storage, entry->k), panel = storage_panel(storage, entry->k);
+    const int size = dtype_rows[storage->scale].bytes, lanes = entry->panel, steps = storage_steps(storage);
+
+    for (int64_t i = 0; i < entry->n; i++) {
+        const struct matrix_place at = place_in(entry, width, weight->transposed, i);
+        char *to = out + i / lanes * panel;
+        const int64_t lane = i % lanes;
+
+        for (int64_t j = 0; j < entry->k; j++) {
+            const int whole = scaled_integer(weight, at.row, at.step + j);
+
+            if (j % group == 0)
+                memcpy(to + (j / group * lanes + lane) * size, scaled_scale(weight, at.row, at.step + j),
+                       (size_t)size);
+            if (steps == 8)
+                modc_int4_set((modc_int8 *)to + head + (j / 8 * lanes + lane) * 4, (int)(j % 8), whole);
+            else if (steps == 4)
+                to[head + (j / 4 * lanes + lane) * 4 + j % 4] = (char)(whole + (whole < 0 ? 128 : -128));
+            else
+                to[head + j * lanes + lane] = (char)whole;
+        }
+    }
+}
+
+/* From what the file holds as integers. */
+static void pack_from_scaled(struct embedding *e, int key, const struct packed *entry,
+                             const struct scaled_weight *weight, char *out)
+{
+    const struct module_tensor *tensor = e->tree->keys[key];
+    struct arena *arena = &e->cx->arena;
+    const char *held = storage_text(arena, &weight->storage);
+
+    if (e->faulty)
+        return;
+    if (storage_holds(entry->storage, &weight->storage) &&
+        scales_fit(entry, weight->transposed, weight->n, weight->k)) {
+        take_scaled(entry, weight, out);
+        return;
+    }
+    e->faulty = true;
+    if (!storage_holds(entry->storage, &weight->storage)) {
+        diag_error(e->cx, tensor->storage_loc, "%s holds %s as %s, not as %s", e->path, tensor->path, held,
+                   storage_text(arena, entry->storage));
+        diag_hint(e->cx,
+                  "'%s: %s' here takes it as it is; from its floats `modc quantize` makes a file of %s",
+                  tensor->path, held, storage_text(arena, entry->storage));
+    } else {
+        diag_error(e->cx, tensor->storage_loc,
+                   "%s holds %s by scales that do not go with a product that has it", e->path, tensor->path);
+        diag_hint(e->cx, "it multiplies by another part of it, or by its transpose: embed its floats");
+    }
+}
+
+/* By the function that a model calls, or as the file has it. */
 static void pack_scaled(struct embedding *e, const struct pack_group *group, const struct module *instance,
                         int64_t at, const struct packed *entry)
 {
     const struct storage *storage = entry->storage;
     const struct packed_operand source = find_operand(e, group, instance, at, entry, 0);
-    const enum modc_scale scale = storage->scale == DTYPE_FLOAT32   ? MODC_SCALE_F32
-                                  : storage->scale == DTYPE_FLOAT16 ? MODC_SCALE_F16
-                                                                    : MODC_SCALE_BF16;
 
     modc_f32_pack_scaled((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
                          (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel,
-                         storage->bits, storage_steps(storage), (int)storage_group(storage, entry->k), scale,
-                         storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
+                         storage->bits, storage_steps(storage), (int)storage_group(storage, entry->k),
+                         (enum modc_scale)scaled_type(storage), storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
 }
 
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
@@ -460,7 +469,12 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
 {
     struct arena *arena = &e->cx->arena;
     int count = entry->operand_count, side = winograd_side(entry->format);
+    const int key = stored_key(e, group, instance, entry);
 
+    if (key >= 0 && e->file.scaled[key].storage.name) {
+        pack_from_scaled(e, key, entry, &e->file.scaled[key], entry_bytes(e, entry, at));
+        return;
+    }
     if (storage_is_scaled(entry->storage)) {
         pack_scaled(e, group, instance, at, entry);
         return;
@@ -552,6 +566,40 @@ static void mark_reads(struct embedding *e, const struct pack_group *group, cons
         for (int i = 0; i < variant->graph->output_count; i++)
             mark_value(e, group, instance, variant->graph->outputs[i]);
     }
+}
+
+static void mark_uses(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                      int64_t at)
+{
+    (void)at;
+    for (int i = 0; i < group->entry_count; i++) {
+        const struct packed *entry = group->entries[i];
+        const int key = stored_key(e, group, instance, entry);
+        const struct module_tensor *tensor = key >= 0 ? e->tree->keys[key] : NULL;
+        struct weights_use *use = &e->uses[key >= 0 ? key : 0];
+
+        if (!tensor)
+            continue;
+        if (!storage_is_scaled(entry->storage)) {
+            use->storage = entry->storage;
+            continue;
+        }
+        use->apart |= tensor->ndim != 2;
+        if (!use->storage && !use->apart)
+            use->transposed = !scales_fit(entry, false, tensor->dims[0], tensor->dims[1]);
+        use->apart = use->apart || !scales_fit(entry, use->transposed, tensor->dims[use->transposed],
+                                               tensor->dims[!use->transposed]);
+        use->storage = entry->storage;
+    }
+}
+
+const struct weights_use *weights_uses(struct cx *cx, const struct plan *plan)
+{
+    struct embedding e = {.cx = cx, .plan = plan, .tree = plan->program->tree};
+
+    e.uses = ARENA_ARRAY(&cx->arena, e.tree->key_count + 1, struct weights_use);
+    each_instance(&e, plan->groups[0], e.tree->root, 0, mark_uses);
+    return e.uses;
 }
 
 /* Tensors that an entry holds, in another order. */
@@ -659,17 +707,20 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
     const struct pack_group *model = plan->groups[0];
     char *bytes;
 
-    if (!load_file(&e, path)) {
-        *status = EXIT_FILE;
+    e.path = path;
+    *status = EXIT_FILE;
+    if (!weights_read(cx, plan, path, weights_uses(cx, plan), &e.file))
         return NULL;
-    }
     bytes = arena_alloc(&cx->arena, e.weights->length + 1);
     e.packed = bytes;
     e.work = arena_alloc(&cx->arena, (size_t)model->work_bytes + 1);
     each_instance(&e, model, e.tree->root, 0, pack_group_of);
+    if (e.faulty)
+        return NULL;
+    *status = EXIT_DONE;
     for (int i = 0; i < e.tree->key_count; i++)
         if (e.weights->raw[i] >= 0)
-            memcpy(bytes + e.weights->raw[i], e.tensors + plan->param_offsets[i],
+            memcpy(bytes + e.weights->raw[i], e.file.tensors + plan->param_offsets[i],
                    (size_t)tensor_bytes(e.tree->keys[i]));
     for (int i = 0; i < e.weights->constant_count; i++) {
         const struct tensor *tensor = plan->constants[i]->constant;

@@ -35,6 +35,17 @@ int64_t weights_constant(const struct embedded_weights *weights, int constant);
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
 struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);
 
+/* As what entries of a plan hold a parameter that they round; of a tie its first. */
+struct weights_use {
+    const struct storage *storage; /* NULL: as nothing */
+    bool transposed;               /* of integers: rows of outputs are its last dimension */
+    bool
+        apart; /* of integers: entries have their scales of other parts of it, so that no file has them all */
+};
+
+/* By key. */
+const struct weights_use *weights_uses(struct cx *cx, const struct plan *plan);
+
 /* The plan embeds them, and gets the kernels that give back what lies only packed. */
 void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weights *weights);
 

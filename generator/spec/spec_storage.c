@@ -13,14 +13,12 @@ static void hint_kinds(struct reader *r)
 
 static bool read_group(struct reader *r, const struct expr *value, struct storage *storage)
 {
-    enum { LEAST = 8, MOST = 4096 };
-
     if (value->kind == EXPR_BAD)
         return false;
-    if (value->kind != EXPR_INT || value->integer < LEAST || value->integer > MOST ||
-        value->integer % LEAST != 0) {
-        diag_error(r->cx, value->loc, "a group is a multiple of %d, of at most %d weights, found '%s'", LEAST,
-                   MOST, expr_source(r->cx, value));
+    if (value->kind != EXPR_INT || value->integer < STORAGE_LEAST_GROUP ||
+        value->integer > STORAGE_MOST_GROUP || value->integer % STORAGE_LEAST_GROUP != 0) {
+        diag_error(r->cx, value->loc, "a group is a multiple of %d, of at most %d weights, found '%s'",
+                   STORAGE_LEAST_GROUP, STORAGE_MOST_GROUP, expr_source(r->cx, value));
         return false;
     }
     storage->group = (int)value->integer;

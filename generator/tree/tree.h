@@ -79,7 +79,8 @@ struct module_tensor {
     bool requires_grad; /* with freeze: */
     const struct storage
         *storage;   /* as what it is packed as a product's weight; NULL: as it is computed with */
-    int storage_at; /* which of the spec's `storage` says so */
+    int storage_at; /* which of the spec's `storage` says so, and where */
+    struct loc storage_loc;
     bool
         stored; /* a pattern of `storage` names it, so that what looks rows of it up reads them packed, too */
     bool none;  /* an empty slot (bias=False): has no key */

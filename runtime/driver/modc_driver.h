@@ -28,7 +28,8 @@ struct prompt_option {
 };
 
 struct options {
-    const char *weights, *inputs, *outputs, *state, *expect, *entry, *isa; /* isa NULL: the best one */
+    const char *weights, *inputs, *outputs, *modules, *state, *expect, *entry,
+        *isa; /* isa NULL: the best one */
     bool train, time, sequence, backward;
     uint64_t seed;
     double rtol, atol; /* negative: not given */
@@ -58,6 +59,13 @@ struct scale {
     struct buffer **buffers;
 };
 
+/* What a module returned last, first tensor, for --modules. */
+struct kept {
+    struct modc_hook hook;
+    struct modc_named_tensor tensor; /* of name NULL: it returned nothing yet */
+    size_t room;
+};
+
 /* Memory that hooks gave values; lives until the call ends. */
 struct buffer {
     struct buffer *next;
@@ -72,6 +80,7 @@ struct run {
     struct modc_context *net;
     struct modc_executor *pool; /* or NULL */
     struct scale scales[MAX_HOOKS];
+    struct kept *kept; /* --modules: by module; else NULL */
     struct buffer *buffers;
     int steps;           /* --sequence: calls in a row; otherwise 1 */
     int *sizes;          /* of the model; -1: not known yet */
@@ -147,6 +156,7 @@ int modc_driver_chat(struct run *run);
 void modc_driver_gather_results(struct run *run);
 int modc_driver_write_tensors(const char *path, const struct modc_named_tensor *list, int count);
 int modc_driver_write_outputs(const struct run *run);
+int modc_driver_write_modules(const struct run *run);
 int modc_driver_write_state(const struct run *run);
 /* EXIT_DIFFER where numbers are too far from those of --expect. */
 int modc_driver_check_expected(struct run *run);

@@ -143,6 +143,45 @@ static int register_hook(struct run *run, int index)
                                   modc_status_text(status));
 }
 
+/* Copies the first tensor that there is. */
+static enum modc_status run_keep(struct modc_hook_call *call)
+{
+    struct kept *kept = call->user;
+    const struct modc_device *device = call->model->device;
+    const struct modc_tensor *tensor = call->outputs;
+
+    if (call->output_count == 0 || tensor->data == NULL)
+        return MODC_OK;
+
+    const size_t bytes = modc_tensor_bytes(tensor);
+    void *to = kept->tensor.tensor.data;
+
+    if (bytes > kept->room || to == NULL) {
+        free(to);
+        to = modc_driver_zeroed(bytes, 1);
+        kept->room = bytes;
+    }
+    kept->tensor.tensor = *tensor;
+    kept->tensor.tensor.data = to;
+    kept->tensor.name = call->path;
+    if (device != NULL)
+        return device->copy(call->context, to, tensor->data, bytes);
+    memcpy(to, tensor->data, bytes);
+    return MODC_OK;
+}
+
+/* The model's own outputs are those of --outputs. */
+static enum modc_status keep_modules(struct run *run)
+{
+    run->kept = modc_driver_zeroed((size_t)run->model->module_count, sizeof run->kept[0]);
+    for (int i = 1; i < run->model->module_count; i++) {
+        run->kept[i].hook.call = run_keep;
+        run->kept[i].hook.user = &run->kept[i];
+        MODC_TRY(modc_register_forward_hook(run->net, i, &run->kept[i].hook, 0));
+    }
+    return MODC_OK;
+}
+
 int modc_driver_prepare_context(struct run *run)
 {
     enum modc_status status = modc_create(run->model, run->params, 0, &run->net);
@@ -164,6 +203,8 @@ int modc_driver_prepare_context(struct run *run)
         if (status != MODC_OK)
             return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
     }
+    if (run->options.modules != NULL && (status = keep_modules(run)) != MODC_OK)
+        return modc_driver_fail(EXIT_USAGE, "modc", "--modules: %s", modc_status_text(status));
     for (int i = 0; i < run->options.hook_count; i++) {
         int result = register_hook(run, i);
 

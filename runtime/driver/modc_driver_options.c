@@ -10,6 +10,7 @@ static const char usage[] =
     "  --weights FILE    safetensors with the state_dict (else: embedded weights, or drawn from the seed)\n"
     "  --inputs FILE     one tensor for each input (else: random ones, at the maxima of the sizes)\n"
     "  --outputs FILE    writes one tensor for each output\n"
+    "  --modules FILE    writes what each module returned last, its first tensor, by its path\n"
     "  --state FILE      writes the state_dict after the calls\n"
     "  --expect FILE     compares the outputs that the file has\n"
     "  --entry NAME      which entry to call (else: forward)\n"
@@ -59,7 +60,7 @@ static bool set_option(struct options *o, const char *name, const char *value)
         const char **text;
     } texts[] = {{"--weights", &o->weights}, {"--inputs", &o->inputs}, {"--outputs", &o->outputs},
                  {"--state", &o->state},     {"--expect", &o->expect}, {"--entry", &o->entry},
-                 {"--dispatch", &o->isa},    {"--system", &o->system}};
+                 {"--dispatch", &o->isa},    {"--system", &o->system}, {"--modules", &o->modules}};
     uint64_t number;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -118,7 +119,8 @@ int modc_driver_parse_options(struct options *o, int count, char **arguments)
                                              "--rtol",     "--atol",           "--repeat",
                                              "--threads",  "--dispatch",       "--steps",
                                              "--generate", "--tokens",         "--option",
-                                             "--system",   "--backward-hooks", "--backward-pre-hooks"};
+                                             "--system",   "--backward-hooks", "--backward-pre-hooks",
+                                             "--modules"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);

@@ -64,6 +64,19 @@ int modc_driver_write_outputs(const struct run *run)
     return modc_driver_write_tensors(run->options.outputs, run->results, run->result_count);
 }
 
+int modc_driver_write_modules(const struct run *run)
+{
+    struct modc_named_tensor *list = modc_driver_zeroed((size_t)run->model->module_count, sizeof list[0]);
+    int count = 0, status;
+
+    for (int i = 0; i < run->model->module_count; i++)
+        if (run->kept[i].tensor.name != NULL)
+            list[count++] = run->kept[i].tensor;
+    status = modc_driver_write_tensors(run->options.modules, list, count);
+    free(list);
+    return status;
+}
+
 int modc_driver_write_state(const struct run *run)
 {
     enum modc_status status = modc_save(run->params, run->options.state);

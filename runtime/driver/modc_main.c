@@ -101,6 +101,8 @@ static int run_all(struct run *run)
         modc_driver_gather_results(run);
     if (status == EXIT_OK && !writes && run->options.outputs != NULL)
         status = modc_driver_write_outputs(run);
+    if (status == EXIT_OK && !writes && run->options.modules != NULL)
+        status = modc_driver_write_modules(run);
     if (status == EXIT_OK && run->options.state != NULL)
         status = modc_driver_write_state(run);
     if (status != EXIT_OK || writes)
@@ -153,7 +155,10 @@ static void free_all(struct run *run)
     free(run->outputs);
     free(run->in);
     free(run->out);
+    for (int i = 0; run->kept != NULL && i < run->model->module_count; i++)
+        free(run->kept[i].tensor.tensor.data);
     modc_destroy(run->net);
+    free(run->kept);
     modc_pool_destroy(run->pool);
     modc_params_destroy(run->params);
 }

@@ -13,6 +13,7 @@ enum command {
     COMMAND_CHECK,
     COMMAND_SUMMARY,
     COMMAND_DIFF,
+    COMMAND_QUANTIZE,
     COMMAND_TOKENIZE,
     COMMAND_LAYERS,
     COMMAND_SCHEMA,
@@ -51,8 +52,9 @@ struct options {
     enum command command;
     const char *argument;            /* SPEC, the NAME of layers and help, a shell; NULL: none */
     const char *second;              /* NEW of diff */
-    const char *out_dir;             /* -o */
-    const char *weights;             /* generate, check, summary: to be embedded */
+    const char *out_dir;             /* -o; of quantize a file */
+    const char *weights;             /* generate, check, summary: to be embedded; quantize */
+    const char *inputs, *budget;     /* quantize: a file of tensors; a number */
     const char *weights_as;          /* generate: incbin, c; NULL: incbin */
     const char *bundle;              /* generate: cmake, arduino; NULL: no runtime beside the model */
     const char *depfile, *deptarget; /* generate: for make */

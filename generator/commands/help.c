@@ -32,6 +32,12 @@ const struct command_row command_rows[COMMAND_COUNT] = {
          "NEW. The last line fits a commit message. Either may be '-', as in\n"
          "  git show HEAD:policy.yaml | modc diff - policy.yaml\n"
          "The exit status is 0 whether or not they differ."},
+    [COMMAND_QUANTIZE] =
+        {"quantize", "SPEC", "weights in the fewer bits of `storage:`: what that costs, and a file of them",
+         "Rounds the weights of --weights as the spec's `storage` says and writes, with -o, a file that\n"
+         "'modc generate --weights' embeds as it is. With --inputs the model runs on them, compiled with\n"
+         "$CC $CFLAGS (default: cc -O3 -march=native), in float32 and rounded. An error is the root of the\n"
+         "mean square of the difference over that of the float32 numbers."},
     [COMMAND_TOKENIZE] =
         {"tokenize", "FILE", "text to ids of tokens and back, by a tokenizer.json",
          "What a model with `tokenizer: FILE` does, without compiling it. Without --text and --ids each line\n"
@@ -87,13 +93,14 @@ enum {
     CHECK = 1 << COMMAND_CHECK,
     SUMMARY = 1 << COMMAND_SUMMARY,
     DIFF = 1 << COMMAND_DIFF,
+    QUANTIZE = 1 << COMMAND_QUANTIZE,
     TOKENIZE = 1 << COMMAND_TOKENIZE,
     LAYERS = 1 << COMMAND_LAYERS,
     SCHEMA = 1 << COMMAND_SCHEMA,
     COMPLETION = 1 << COMMAND_COMPLETION,
     HELP = 1 << COMMAND_HELP,
     ON_SPEC = GENERATE | RUN | CHAT | CHECK | SUMMARY | DIFF,
-    ALL = ON_SPEC | TOKENIZE | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
+    ALL = ON_SPEC | QUANTIZE | TOKENIZE | LAYERS | SCHEMA | COMPLETION | HELP | 1 << COMMAND_VERSION
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -118,6 +125,8 @@ const struct option_row option_rows[] = {
     {"--weights", "FILE", RUN | CHAT, OPTION_RUN_READ, 0, "the state_dict; else drawn from --seed"},
     {"--inputs", "FILE", RUN, OPTION_RUN_READ, 0, "one tensor for each input; else random ones"},
     {"--outputs", "FILE", RUN, OPTION_RUN_WRITE, 0, "write one tensor for each output"},
+    {"--modules", "FILE", RUN, OPTION_RUN_WRITE, 0,
+     "write what each module returned last, its first tensor, by its path"},
     {"--state", "FILE", RUN, OPTION_RUN_WRITE, 0, "write the state_dict after the call"},
     {"--expect", "FILE", RUN, OPTION_RUN_READ, 0, "compare the outputs with the tensors of the file"},
     {"--rtol", "X", RUN, OPTION_RUN_REAL, 0, "tolerance relative to the largest expected value"},
@@ -152,6 +161,15 @@ const struct option_row option_rows[] = {
     {"--keep", "DIR", RUN | CHAT, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 
+    {"--weights", "FILE", QUANTIZE, OPTION_TEXT, FIELD(weights), "the state_dict: safetensors"},
+    {"-o", "FILE", QUANTIZE, OPTION_TEXT, FIELD(out_dir), "write the weights there, rounded"},
+    {"--inputs", "FILE", QUANTIZE, OPTION_TEXT, FIELD(inputs),
+     "one tensor for each input: measure what modules and the model return"},
+    {"--budget", "X", QUANTIZE, OPTION_REAL, FIELD(budget),
+     "leave weights wider until the error of the outputs is at most X: 0.01"},
+    {"--format", "text|json", QUANTIZE, OPTION_CHOICE, FIELD(format), "json: all of it for programs"},
+    {"--extern", "FILE.c", QUANTIZE, OPTION_TEXT, FIELD(bodies), "the bodies of the spec's Externs, in C"},
+
     {"--repr", NULL, SUMMARY, OPTION_FLAG, FIELD(repr),
      "print the modules alone, as print(model) does in PyTorch"},
     {"--measure", NULL, SUMMARY, OPTION_FLAG, FIELD(measure),
@@ -173,14 +191,15 @@ const struct option_row option_rows[] = {
      "with gradients, as backward: true in the spec"},
     {"--backward", NULL, RUN, OPTION_BACKWARD, FIELD(backward),
      "gradients too: inputs grad.OUTPUT, outputs grad.INPUT and grad.KEY"},
-    {"--set", "NAME=VALUE", ON_SPEC, OPTION_SET, 0,
+    {"--set", "NAME=VALUE", ON_SPEC | QUANTIZE, OPTION_SET, 0,
      "give a constant another value, or a size another maximum"},
     {"--tokenizer", "FILE", ON_SPEC, OPTION_TEXT, FIELD(tokenizer),
      "a tokenizer.json, whatever the spec says"},
     {"--template", "FILE", ON_SPEC, OPTION_TEXT, FIELD(template), "a chat template, whatever the spec says"},
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype),
      "compute in this type alone, whatever the spec says"},
-    {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
+    {"--model", "NAME", ON_SPEC | QUANTIZE, OPTION_TEXT, FIELD(model),
+     "call the model so, whatever the spec says"},
     {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, FIELD(device),
      "for this device alone, whatever the spec says: cpu or cuda"},
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,

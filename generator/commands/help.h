@@ -29,6 +29,7 @@ enum option_kind {
     OPTION_FLAG,     /* a bool */
     OPTION_TEXT,     /* a const char * */
     OPTION_CHOICE,   /* the same, one of the words of `value` */
+    OPTION_REAL,     /* the same, a number that is not negative */
     OPTION_DTYPE,    /* the same, a type that a model computes in */
     OPTION_DUMP,     /* the same, a room */
     OPTION_SET,      /* NAME=VALUE, gathered */

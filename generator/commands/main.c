@@ -17,6 +17,7 @@
 #include "commands/help.h"
 #include "commands/manual.h"
 #include "commands/measure.h"
+#include "commands/quantize.h"
 #include "commands/run.h"
 #include "commands/schema.h"
 #include "commands/settings.h"
@@ -171,6 +172,23 @@ static struct plan *make_embedded(struct cx *cx, struct spec *spec, int variant)
     return program ? make_plan(cx, program, &none) : NULL;
 }
 
+/* Without `storage`, as a program that loads its weights and may have hooks: what is measured. NULL after faults. */
+static struct plan *make_plain(struct cx *cx, struct spec *spec)
+{
+    const struct spec was = *spec;
+    struct dump none = {0};
+    struct program *program;
+    struct plan *plan;
+
+    spec->storage_count = 0;
+    spec->packs_once = spec->embeds = spec->dynamic = false;
+    spec->hooks = spec->state_dict = SPEC_DEFAULT;
+    program = make_program(cx, spec, 0, &none);
+    plan = program ? make_plan(cx, program, &none) : NULL;
+    *spec = was;
+    return plan;
+}
+
 /* Whoever gives up has said why; where one has not, that is said. */
 static int with_reason(struct cx *cx, int status)
 {
@@ -302,6 +320,11 @@ static int compile(struct cx *cx, struct text *out)
     if (!plans)
         return with_reason(cx, status);
     status = EXIT_DONE;
+    if (options->command == COMMAND_QUANTIZE) {
+        struct plan *plain = options->inputs ? make_plain(cx, plans->program->tree->spec) : NULL;
+
+        return diag_errors(cx) > 0 ? EXIT_SPEC : quantize(cx, plans, plain, out);
+    }
     for (struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
         if (options->explain) {
             print_variant(out, plans, plan);

@@ -12,6 +12,7 @@
 #include "emit/bundle.h"
 #include "plan/algorithm.h"
 #include "plan/target.h"
+#include "plan/weights_file.h"
 #include "spec/spec.h"
 
 struct reader {
@@ -266,6 +267,11 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
             return bad_value(r, row->name, value, "it needs a value");
         *(const char **)field = value;
         return true;
+    case OPTION_REAL:
+        if (!is_real(value))
+            return bad_value(r, row->name, value, "it takes a number that is not negative");
+        *(const char **)field = value;
+        return true;
     case OPTION_CHOICE:
     case OPTION_DUMP:
         *(const char **)field = value;
@@ -505,6 +511,21 @@ static bool take_words(struct reader *r)
     return true;
 }
 
+/* Weights as integers are embedded, since no program loads them: `run` does it too. */
+static void embed_scaled(struct cx *cx, struct options *options)
+{
+    const struct run_option *weights = options_run(options, "--weights");
+    int count = 0;
+
+    if (!weights || !weights_file_is_scaled(cx, weights->value))
+        return;
+    options->weights = weights->value;
+    for (int i = 0; i < options->run_option_count; i++)
+        if (strcmp(options->run_options[i].name, "--weights") != 0)
+            options->run_options[count++] = options->run_options[i];
+    options->run_option_count = count;
+}
+
 bool options_parse(struct cx *cx, int count, char **words, struct options *options, int *status)
 {
     struct reader r = {.cx = cx, .options = options, .words = words, .count = count, .at = 1};
@@ -523,6 +544,7 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         *status = r.status;
         return false;
     }
+    embed_scaled(cx, options);
     if (bundle_is_arduino(options)) { /* its builds say nothing to the assembler */
         options->target = options->target ? options->target : target_parse(cx, "hosted=no");
         options->weights_as = options->weights && !options->weights_as ? "c" : options->weights_as;
@@ -553,6 +575,10 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     else if (bundle_is_arduino(options) && options->weights_as && strcmp(options->weights_as, "c") != 0)
         diag_error(cx, nowhere, "--bundle=arduino has weights as an array of C; --weights-as is %s",
                    options->weights_as);
+    else if (options->command == COMMAND_QUANTIZE && !options->weights)
+        diag_error(cx, nowhere, "modc quantize needs --weights FILE, the state_dict");
+    else if (options->budget && !options->inputs)
+        diag_error(cx, nowhere, "--budget is of outputs, which need --inputs FILE");
     else if (options->weights_as && !options->weights)
         diag_error(cx, nowhere, "--weights-as is about the file of --weights, which is not given");
     else

@@ -8,6 +8,7 @@
 
 #include "commands/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -471,15 +472,15 @@ static int say_kernels(struct run *run)
     return EXIT_KERNELS;
 }
 
-static int execute(struct run *run)
+static int execute(struct run *run, const struct run_option *options, int count)
 {
     struct process program = {0};
 
     process_word(run->cx, &program, run->program);
     if (run->options->command == COMMAND_CHAT)
         process_word(run->cx, &program, "--chat");
-    for (int i = 0; i < run->options->run_option_count; i++) {
-        const struct run_option *option = &run->options->run_options[i];
+    for (int i = 0; i < count; i++) {
+        const struct run_option *option = &options[i];
 
         process_word(run->cx, &program,
                      option->value ? arena_format(&run->cx->arena, "%s=%s", option->name, option->value)
@@ -530,32 +531,71 @@ static int find_tools(struct run *run, const struct output_file *files)
     return status;
 }
 
+/* The program is there then. file: of the lock on one that is kept, or -1. */
+static int build(struct run *run, const struct output_file *files, int *file)
+{
+    int status = check_options(run);
+
+    *file = -1;
+    if (status != EXIT_DONE)
+        return status;
+    files = with_bodies(run, files, &run->own);
+    if (!files)
+        return EXIT_FILE;
+    status = find_tools(run, files);
+    if (status == EXIT_DONE)
+        status = find_folder(run);
+    if (status == EXIT_DONE && !run->temporary)
+        status = find_program(run, file);
+    else if (status == EXIT_DONE)
+        status = write_sources(run);
+    if (status == EXIT_DONE && run->temporary)
+        status = compile(run);
+    return status;
+}
+
 int run_model(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
 {
     struct run run = {.cx = cx, .options = cx->options, .plan = plan, .own = count};
-    int status = check_options(&run), file = -1;
+    int file, status = build(&run, files, &file);
 
-    if (status != EXIT_DONE)
-        return status;
-    files = with_bodies(&run, files, &run.own);
-    if (!files)
-        return EXIT_FILE;
-    status = find_tools(&run, files);
     if (status == EXIT_DONE)
-        status = find_folder(&run);
-    if (status == EXIT_DONE && !run.temporary)
-        status = find_program(&run, &file);
-    else if (status == EXIT_DONE)
-        status = write_sources(&run);
-    if (status == EXIT_DONE && run.temporary)
-        status = compile(&run);
-    if (status == EXIT_DONE)
-        status = execute(&run);
+        status = execute(&run, run.options->run_options, run.options->run_option_count);
     if (file >= 0)
         close(file);
-    for (; run.temporary > 0; run.temporary--)
-        process_remove_folder();
-    if (run.interrupted)
-        process_end();
+    run_close(&run);
     return status;
+}
+
+struct run *run_open(struct cx *cx, const struct plan *plan, const struct output_file *files, int count,
+                     int *status)
+{
+    struct run *run = ARENA_NEW(&cx->arena, struct run);
+    int file;
+
+    *run = (struct run){.cx = cx, .options = cx->options, .plan = plan, .own = count};
+    *status = build(run, files, &file);
+    assert(file < 0 && "nothing is kept");
+    if (*status == EXIT_DONE)
+        return run;
+    run_close(run);
+    return NULL;
+}
+
+const char *run_folder(const struct run *run)
+{
+    return run->folder;
+}
+
+int run_call(struct run *run, const struct run_option *options, int count)
+{
+    return execute(run, options, count);
+}
+
+void run_close(struct run *run)
+{
+    for (; run->temporary > 0; run->temporary--)
+        process_remove_folder();
+    if (run->interrupted)
+        process_end();
 }

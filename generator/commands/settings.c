@@ -146,7 +146,8 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         fine &= set_one(cx, spec, &options->settings[i]);
     if (options->dtype)
         spec->dtypes[0] = options->dtype;
-    const bool runs = options->command == COMMAND_RUN || options->command == COMMAND_CHAT;
+    const bool runs = options->command == COMMAND_RUN || options->command == COMMAND_CHAT ||
+                      options->command == COMMAND_QUANTIZE;
 
     if (options->dtype || runs) /* one program runs one variant */
         spec->dtype_count = 1;

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/names.h"
+#include "base/storage.h"
 #include "base/text.h"
 
 /* What diag_print writes; for the caller to free. */
@@ -603,6 +604,51 @@ static void text_stays_in_comments(void **state)
     arena_free(&arena);
 }
 
+/* The text of a storage is read as what it was of; whatever is not such a text is refused. */
+static void storages_are_read_back(void **state)
+{
+    static const char *const good[] = {"bfloat16",
+                                       "float16",
+                                       "int8",
+                                       "int8(rounding=gguf)",
+                                       "int8(group=8, scale=bfloat16)",
+                                       "int8(scale=float16)",
+                                       "int4(group=32)",
+                                       "int4(group=4096, scale=float32, rounding=gguf)"};
+    static const char *const bad[] = {"",
+                                      "int",
+                                      "int88",
+                                      "float32",
+                                      "int8(",
+                                      "int8()",
+                                      "int8(group=32",
+                                      "int8(group=32))",
+                                      "int8(group=0)",
+                                      "int8(group=12)",
+                                      "int8(group=4104)",
+                                      "int8(group=-8)",
+                                      "int8(group=99999999999999999999)",
+                                      "int8(group=8,scale=float32)",
+                                      "int8(scale=int8)",
+                                      "int8(rounding=other)",
+                                      "bfloat16(group=8)"};
+    struct arena arena = {0};
+    struct storage storage;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(storage_parse(good[i], &storage));
+        assert_string_equal(storage_text(&arena, &storage), good[i]);
+    }
+    assert_true(storage_parse("int4", &storage) && storage_equal(&storage, storage_find("int4")));
+    assert_true(storage_parse("int8(rounding=symmetric)", &storage) &&
+                storage_equal(&storage, storage_find("int8")));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (storage_parse(bad[i], &storage))
+            fail_msg("'%s' is taken", bad[i]);
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,6 +657,7 @@ int main(void)
         cmocka_unit_test(arena_grows_lists),
         cmocka_unit_test(arena_copies_and_formats),
         cmocka_unit_test(names_find_duplicates),
+        cmocka_unit_test(storages_are_read_back),
         cmocka_unit_test(places_count_characters),
         cmocka_unit_test(places_are_the_same_in_any_order),
         cmocka_unit_test(places_are_cut_and_joined),

@@ -1,4 +1,5 @@
-/* test_weights.c - what `generate --weights` embeds is what the emitted model itself packs and keeps. */
+/* test_weights.c - what `generate --weights` embeds is what the emitted model itself packs and keeps; of a file with integers and scales,
+ * these. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,13 +13,15 @@
 
 #include "commands/options.h"
 #include "commands/process.h"
+#include "commands/quantize.h"
 #include "commands/settings.h"
 #include "emit/bundle.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
+#include "modc.h"
 #include "passes/pass.h"
 #include "plan/target.h"
-#include "plan/weights.h"
+#include "plan/weights_file.h"
 
 struct model {
     struct cx cx;
@@ -325,12 +328,307 @@ static void test_refused(void **state)
     forget(model);
 }
 
+/* ---- integers with scales ------------------------------------------------------------------------------------- */
+
+static char folder[64];
+
+static const char *in_folder(struct cx *cx, const char *name)
+{
+    return arena_format(&cx->arena, "%s/%s", folder, name);
+}
+
+static void write_tensors(struct cx *cx, const char *path, const struct weights_tensor *tensors, int count)
+{
+    size_t length;
+    const char *bytes = weights_file_bytes(cx, &cx->arena, tensors, count, &length);
+
+    assert_non_null(bytes);
+    assert_int_equal(modc_write_file(path, bytes, length), MODC_OK);
+}
+
+/* Numbers of some size, of which each group of eight has another, for all that the model loads. */
+static void write_floats(struct cx *cx, const struct module_tree *tree, const char *path)
+{
+    struct weights_tensor *list = ARENA_ARRAY(&cx->arena, tree->key_count, struct weights_tensor);
+    uint32_t state = 1;
+
+    for (int i = 0; i < tree->key_count; i++) {
+        const struct module_tensor *tensor = tree->keys[i]->first;
+        const int64_t count = module_tensor_count(tensor);
+        float *numbers = ARENA_ARRAY(&cx->arena, count + 1, float);
+
+        assert_int_equal(tensor->dtype, DTYPE_FLOAT32);
+        for (int64_t k = 0; k < count; k++) {
+            state = state * 1664525u + 1013904223u;
+            numbers[k] = ((float)(state >> 8) * 0x1p-23f - 1.0f) * (float)(k / 8 % 5 + 1);
+        }
+        list[i] = (struct weights_tensor){
+            .name = tree->keys[i]->path, .dtype = tensor->dtype, .ndim = tensor->ndim, .bytes = numbers};
+        memcpy(list[i].dims, tensor->dims, sizeof list[i].dims);
+        if (tree->keys[i]->first != tree->keys[i])
+            list[i].bytes = list[tensor->key].bytes;
+    }
+    write_tensors(cx, path, list, tree->key_count);
+}
+
+static void quantize_file(const char *spec, const char *weights, const char *to)
+{
+    struct model *model = make(spec, weights, NULL, 0, NULL);
+    struct text out = text_new(&model->cx.arena);
+
+    model->options.out_dir = to;
+    assert_int_equal(quantize(&model->cx, model->plan, NULL, &out), EXIT_DONE);
+    assert_non_null(strstr(out.data, "mix                   int8(group=8, rounding=gguf)    10.00"));
+    forget(model);
+}
+
+/* The tensors of a file as they may be written again, with what is said of them. */
+static struct weights_tensor *read_tensors(struct cx *cx, const char *path, int *count)
+{
+    static const char *const about[][2] = {{"mix", "int8(group=8, rounding=gguf) transposed"},
+                                           {"embed.weight", "int4(group=8, scale=bfloat16)"},
+                                           {"blocks.0.up.weight", "int8"},
+                                           {"blocks.1.up.weight", "int8"},
+                                           {"blocks.0.down.weight", "int4(group=16)"},
+                                           {"blocks.1.down.weight", "int4(group=16)"}};
+    const char *error = NULL;
+    const struct source *source = source_read(cx, path, 1 << 20, &error);
+    struct weights_tensor *list = NULL;
+    struct modc_reader reader;
+    struct modc_item item;
+
+    assert_non_null(source);
+    assert_int_equal(modc_reader_open(&reader, source->text, source->length, NULL), MODC_OK);
+    *count = 0;
+    for (size_t at = 0; modc_reader_next(&reader, &at, &item);) {
+        char name[64];
+        struct weights_tensor own = {.dtype = (enum dtype)item.dtype, .ndim = item.ndim, .bytes = item.data};
+
+        modc_item_name(&item, name, sizeof name);
+        own.name = arena_format(&cx->arena, "%s", name);
+        for (int d = 0; d < item.ndim; d++)
+            own.dims[d] = (int64_t)item.dims[d];
+        for (size_t i = 0; i < sizeof about / sizeof *about; i++)
+            if (strcmp(name, about[i][0]) == 0)
+                own.about = about[i][1];
+        ARENA_PUSH(&cx->arena, list, *count, own);
+    }
+    return list;
+}
+
+static const char *const quantized = "tests/api/quantized.yaml", *const with_rows =
+                                                                     "tests/api/quantized_rows.yaml";
+
+/* The panels hold what the file does, bit for bit what packing makes of the floats; and so they do of a file that does not say what
+ * its integers are, where it is what the spec says. */
+static void test_scaled(void **state)
+{
+    struct cx cx = {0};
+    const char *floats = in_folder(&cx, "floats"), *file = in_folder(&cx, "file"),
+               *bare = in_folder(&cx, "bare");
+    struct model *packed, *taken;
+    struct weights_tensor *list;
+    int count;
+
+    (void)state;
+    packed = make(quantized, "specs/no_such_file", NULL, 0, NULL);
+    write_floats(&cx, packed->plan->program->tree, floats);
+    forget(packed);
+    quantize_file(quantized, floats, file);
+    packed = make(quantized, floats, NULL, 0, NULL);
+    taken = make(quantized, file, NULL, 0, NULL);
+    assert_non_null(packed->weights);
+    assert_non_null(taken->weights);
+    assert_int_equal(taken->weights->length, packed->weights->length);
+    assert_memory_equal(taken->weights->bytes, packed->weights->bytes, packed->weights->length);
+
+    list = read_tensors(&cx, file, &count);
+    write_tensors(&cx, in_folder(&cx, "again"), list, count);
+    assert_true(count > 10);
+    for (int i = 0; i < count; i++)
+        list[i].about = NULL;
+    write_tensors(&cx, bare, list, count);
+    forget(taken);
+    taken = make(quantized, bare, NULL, 0, NULL);
+    assert_non_null(taken->weights);
+    assert_memory_equal(taken->weights->bytes, packed->weights->bytes, packed->weights->length);
+    forget(taken);
+    forget(packed);
+
+    packed = make(with_rows, floats, NULL, 0, NULL);
+    taken = make(with_rows, file, NULL, 0, NULL);
+    assert_non_null(taken->weights);
+    assert_int_equal(taken->weights->length, packed->weights->length);
+    assert_memory_equal(taken->weights->bytes, packed->weights->bytes, packed->weights->length);
+    forget(taken);
+    forget(packed);
+    arena_free(&cx.arena);
+}
+
+/* Floats of a model that has no `storage` are what the integers stand for: of the dtype of the scales, exactly. */
+static void test_stand_for(void **state)
+{
+    struct cx cx = {0};
+    const char *file = in_folder(&cx, "file");
+    int count;
+    const struct weights_tensor *list = read_tensors(&cx, file, &count), *mix = NULL, *scale = NULL;
+    struct weights_file read;
+    struct model *model = make(quantized, file, NULL, 0, NULL);
+    const struct plan *plan = model->plan;
+    const float *numbers = NULL;
+
+    (void)state;
+    assert_true(weights_read(&model->cx, plan, file, weights_uses(&model->cx, plan), &read));
+    for (int i = 0; i < plan->program->tree->key_count; i++)
+        if (strcmp(plan->program->tree->keys[i]->path, "mix") == 0)
+            numbers = (const float *)(const void *)(read.tensors + plan->param_offsets[i]);
+    for (int i = 0; i < count; i++) {
+        mix = strcmp(list[i].name, "mix") == 0 ? &list[i] : mix;
+        scale = strcmp(list[i].name, "mix_scale") == 0 ? &list[i] : scale;
+    }
+    assert_true(mix && scale && numbers);
+    assert_int_equal(mix->dims[0], 32);
+    assert_int_equal(mix->dims[1], 40);
+    for (int row = 0; row < 32; row++)
+        for (int k = 0; k < 40; k++) {
+            const double whole = ((const signed char *)mix->bytes)[row * 40 + k];
+            const double own = modc_number((const char *)scale->bytes + (row * 5 + k / 8) * 2, MODC_FLOAT16);
+
+            assert_true((double)numbers[k * 32 + row] == whole * own);
+        }
+    forget(model);
+    arena_free(&cx.arena);
+}
+
+/* What a file may have wrong with `mix`. */
+struct hostile {
+    const char *about; /* NULL: as it is */
+    enum dtype dtype, scale_dtype;
+    int rows, groups; /* fewer than there are */
+    bool no_scale, not_a_number, unsaid;
+    const char *says;
+};
+
+static void check_hostile(const struct hostile *hostile)
+{
+    static uint16_t scales[32 * 5];
+    struct cx cx = {0};
+    const char *file = in_folder(&cx, "hostile");
+    int count, kept = 0;
+    struct weights_tensor *list = read_tensors(&cx, in_folder(&cx, "file"), &count);
+    struct model *model;
+
+    for (int i = 0; i < count; i++) {
+        struct weights_tensor own = list[i];
+
+        if (hostile->unsaid)
+            own.about = NULL;
+        if (strcmp(own.name, "mix") == 0) {
+            own.about = hostile->about ? hostile->about : own.about;
+            own.dtype = hostile->dtype ? hostile->dtype : own.dtype;
+            own.dims[1] = own.dtype == DTYPE_FLOAT32 ? own.dims[1] / 4 : own.dims[1];
+            own.dims[0] -= hostile->rows;
+        }
+        if (strcmp(own.name, "mix_scale") == 0) {
+            if (hostile->no_scale)
+                continue;
+            memcpy(scales, own.bytes, sizeof scales);
+            if (hostile->not_a_number)
+                scales[17] = 0x7e00;
+            own.bytes = scales;
+            own.dtype = hostile->scale_dtype ? hostile->scale_dtype : own.dtype;
+            own.dims[0] = hostile->scale_dtype ? own.dims[0] / 2 : own.dims[0];
+            own.dims[1] -= hostile->groups;
+        }
+        list[kept++] = own;
+    }
+    write_tensors(&cx, file, list, kept);
+    model = make(quantized, file, NULL, 0, NULL);
+    assert_null(model->weights);
+    assert_int_equal(model->status, EXIT_FILE);
+    if (!said(model, hostile->says))
+        fail_msg("'%s', not '%s'", model->cx.items[0].text, hostile->says);
+    forget(model);
+    arena_free(&cx.arena);
+}
+
+static void test_hostile(void **state)
+{
+    static const struct hostile cases[] = {
+        {.no_scale = true, .says = "mix is held as int8(group=8, rounding=gguf), and there is no mix_scale"},
+        {.scale_dtype = DTYPE_FLOAT32, .says = "whose scales are float16, not F32"},
+        {.not_a_number = true, .says = "mix_scale has NaN in row 3"},
+        {.rows = 1, .says = "size mismatch for mix: copying a param with shape torch.Size([31, 40])"},
+        {.groups = 1, .says = "size mismatch for mix_scale: copying a param with shape torch.Size([32, 4])"},
+        {.about = "int5", .says = "its metadata say 'int5' of mix, which is no storage of integers"},
+        {.about = "bfloat16", .says = "its metadata say 'bfloat16' of mix"},
+        {.about = "int8(group=9)", .says = "its metadata say 'int8(group=9)' of mix"},
+        {.about = "int8(group=8, rounding=gguf)",
+         .says = "size mismatch for mix: copying a param with shape torch.Size([32, 40])"},
+        {.about = "int4(group=8)",
+         .says = "mix is held as int4(group=8), whose integers are U8, two in a byte, not I8"},
+        {.about = "int8(group=8) transposed",
+         .says = "holds mix as int8(group=8), not as int8(group=8, rounding=gguf)"},
+        {.dtype = DTYPE_UINT8, .says = "whose integers are I8, not U8"},
+        {.dtype = DTYPE_FLOAT32, .says = "whose integers are I8, not F32"},
+        {.dtype = DTYPE_FLOAT32, .unsaid = true, .says = "Unexpected key(s) in state_dict: \"mix_scale\""},
+        {.no_scale = true,
+         .unsaid = true,
+         .says = "size mismatch for mix: copying a param with shape torch.Size([32, 40])"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_hostile(&cases[i]);
+}
+
+/* A file that ends anywhere is refused. */
+static void test_cut(void **state)
+{
+    struct cx cx = {0};
+    const char *error = NULL, *cut = in_folder(&cx, "cut");
+    const struct source *file = source_read(&cx, in_folder(&cx, "file"), 1 << 20, &error);
+
+    (void)state;
+    assert_non_null(file);
+    for (size_t length = 0; length < file->length; length += 397) {
+        struct model *model;
+
+        assert_int_equal(modc_write_file(cut, file->text, length), MODC_OK);
+        model = make(quantized, cut, NULL, 0, NULL);
+        assert_null(model->weights);
+        assert_true(said(model, "Error while deserializing header"));
+        forget(model);
+    }
+    arena_free(&cx.arena);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/test_weights.XXXXXX");
+    return mkdtemp(folder) ? 0 : 1;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = {"floats", "file", "again", "bare", "hostile", "cut"};
+    char path[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packed_block),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_packed_block), cmocka_unit_test(test_refused), cmocka_unit_test(test_scaled),
+        cmocka_unit_test(test_stand_for),    cmocka_unit_test(test_hostile), cmocka_unit_test(test_cut),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

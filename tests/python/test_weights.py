@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 import zipfile
 from pathlib import Path
 
@@ -38,6 +39,11 @@ try:
     import numpy
 except ImportError:
     numpy = None
+
+try:
+    import gguf as package
+except ImportError:
+    package = None
 
 FUZZED = int(os.environ.get("MODC_FUZZED", "400"))  # broken files of each kind
 
@@ -116,18 +122,21 @@ class WithoutOthers(Case):
         self.assertEqual({name: (array.dtype, array.tolist()) for name, array in loaded.items()}, {
             "blk.0.weight": ("float32", [[0, 1, 2], [3, 4, 5]]), "half": ("float16", [1, 2]), "brain": ("bfloat16", [1]),
             "wide": ("float64", [5]), "count": ("int32", [-7])})
-        self.refused(self.write("a", gguf([("w", 12, (256,), b"")])),
-                     "it has tensors of Q4_K (w), which modc does not read: F32, F16, BF16, F64 and integers alone",
-                     "llama.cpp's convert_hf_to_gguf.py --outtype f32 (or f16, bf16) writes such a file")
-        self.refused(self.write("a", gguf([("w", 99, (256,), b""), ("v", 8, (32,), b"")])),
-                     "it has tensors of type 99 (w), Q8_0 (v), which modc does not read: F32, F16, BF16, F64 and integers alone",
-                     "llama.cpp's convert_hf_to_gguf.py --outtype f32 (or f16, bf16) writes such a file")
+        with mock.patch.dict(sys.modules, {"gguf": None}):
+            for tensors, kinds in [([("w", 12, (256,), b"")], "Q4_K (w)"),
+                                   ([("w", 99, (256,), b""), ("v", 8, (32,), b"")], "type 99 (w), Q8_0 (v)")]:
+                self.refused(self.write("a", gguf(tensors)),
+                             f"it has tensors of {kinds}, which modc does not read without the gguf package: matrices of Q8_0 "
+                             "and Q4_0, F32, F16, BF16, F64 and integers alone",
+                             "pip install gguf, or llama.cpp's convert_hf_to_gguf.py --outtype q8_0 (or f16, f32)")
         self.refused(self.write("a", gguf([], version=1)), "it is GGUF of version 1, of which modc reads 2 and 3")
         self.refused(self.write("a", b"GGUF" + struct.pack(">I", 3)), "it is big-endian GGUF")
         broken = "it may have been copied or downloaded in part"
         for data, text in [
                 (gguf([("w", 0, (4,), b"")]), "w is not all in the file"),
                 (gguf([("w", 0, (2 ** 63, 8), b"")]), "w is not all in the file"),
+                (gguf([("w", 8, (32, 2), b"")]), "w is not all in the file"),
+                (gguf([("w", 2, (2 ** 40, 2 ** 40), b"")]), "w is not all in the file"),
                 (gguf([("w", 0, (1, 1, 1, 1, 1), b"")]), "w has 5 dimensions"),
                 (gguf([("w", 0, (1,), b"1234"), ("w", 0, (1,), b"1234")]), "it has two tensors w"),
                 (gguf([], [("general.alignment", value(4, struct.pack("<I", 3)))]), "its general.alignment is 3"),
@@ -327,6 +336,159 @@ class OfNumPy(Case):
         fuzz(self, file.getvalue())
 
 
+def packed_words(rows, width):
+    """int32s, row by row, of values that are `width` bits wide, the first in the lowest ones."""
+    each, out = 32 // width, []
+    for row in rows:
+        for first in range(0, len(row), each):
+            out.append(sum(value << width * place for place, value in enumerate(row[first:first + each])))
+    return struct.pack(f"<{len(out)}I", *out)
+
+
+class Layer:
+    """A layer of GPTQ or AWQ, k x n, of random integers, and the numbers that it stands for, row by row of the weight (n, k)."""
+
+    def __init__(self, zero=None, bits=4, k=64, n=16, group=16, order=None, zeros_as=0, awq=False):
+        chance = random.Random(k + n + bits)
+        top = 1 << bits
+        groups, self.n, self.k, self.bits = k // group, n, k, bits
+        self.values = [[chance.randrange(top) for _ in range(n)] for _ in range(k)]
+        self.zeros = [[zero or chance.randrange(1, top) for _ in range(n)] for _ in range(groups)]
+        self.scales = [[chance.randrange(1, 2000) / 4096 for _ in range(n)] for _ in range(groups)]
+        self.order = order or [step // group for step in range(k)]
+        self.numbers = [(self.values[step][row] - self.zeros[at][row]) * self.scales[at][row]
+                        for row in range(n) for step, at in enumerate(self.order)]
+        stored = [[value + zeros_as & top - 1 for value in row] for row in self.zeros]
+        if awq:
+            turn = (lambda row: [row[first + column] for first in range(0, n, 8) for column in (0, 2, 4, 6, 1, 3, 5, 7)])
+            weight, words = [turn(row) for row in self.values], (k, n // 8)
+            stored = [turn(row) for row in stored]
+            data = packed_words(weight, bits)
+        else:
+            each, words = 32 // bits, (k * bits // 32, n)
+            data = b"".join(packed_words([[self.values[first + place][row] for place in range(each)]], bits)
+                            for first in range(0, k, each) for row in range(n))
+        record = modc._files.Record
+        self.records = {
+            "l.qweight": record("I32", words, data),
+            "l.qzeros": record("I32", (groups, n * bits // 32), packed_words(stored, bits)),
+            "l.scales": record("F16", (groups, n), struct.pack(f"<{groups * n}e", *(scale for row in self.scales for scale in row))),
+            "l.bias": record("F16", (n,), bytes(2 * n))}
+        if not awq:
+            self.records["l.g_idx"] = record("I32", (k,), struct.pack(f"<{k}i", *self.order))
+
+
+class AsIntegers(Case):
+    """Files whose weights are integers with scales."""
+
+    def integers(self, record):
+        if record.dtype == "I8":
+            return list(struct.unpack(f"{len(record.data)}b", record.data))
+        return [(byte >> shift & 15) - 8 for byte in record.data for shift in (0, 4)]
+
+    def test_gguf(self):
+        chance = random.Random(3)
+        for kind, code, size in (("int8", 8, 32), ("int4", 2, 16)):
+            scales = [chance.randrange(-200, 200) / 256 for _ in range(6)]
+            blocks = [bytes(chance.randrange(256) for _ in range(size)) for _ in scales]
+            data = b"".join(struct.pack("<e", scale) + block for scale, block in zip(scales, blocks))
+            wholes = [byte - 256 * (byte > 127) for block in blocks for byte in block] if size == 32 else \
+                [(byte >> shift & 15) - 8 for block in blocks for shift in (0, 4) for byte in block]
+            path = self.write("w.gguf", gguf([("w", code, (96, 2), data), ("b", 0, (2,), struct.pack("<2f", 1, 2))]))
+            made = read(path)
+            self.assertEqual((made.about, made.notes), ({"w": f"{kind}(group=32, rounding=gguf)"}, []))
+            self.assertEqual(self.integers(made.records["w"]), wholes)
+            self.assertEqual(made.records["w_scale"][:2], ("F16", (2, 3)))
+            self.assertEqual(list(struct.unpack("<6e", made.records["w_scale"].data)), scales)
+            numbers = [whole * scales[at // 32] for at, whole in enumerate(wholes)]
+            self.assertEqual(sum(modc.load_file(path, arrays="modc")["w"].tolist(), []), numbers)
+            self.assertEqual(self.command(path, "w.safetensors"), (0, "", ""))  # and its integers as numbers again
+            self.assertEqual(sum(modc.load_file("w.safetensors", arrays="modc")["w"].tolist(), []), numbers)
+            if numpy is not None and package is not None:
+                found = package.quants.dequantize(numpy.frombuffer(data, "u1").reshape(2, -1), package.GGMLQuantizationType(code))
+                self.assertEqual(found.reshape(-1).tolist(), numbers)
+
+    @unittest.skipIf(numpy is None or package is None, "the gguf package is missing")
+    def test_other_gguf(self):
+        data = bytes(random.Random(4).randrange(60) for _ in range(2 * 24))
+        made = read(self.write("w.gguf", gguf([("w", 7, (32, 2), data)])))
+        self.assertEqual((made.about, made.notes), ({}, [
+            "tensors of Q5_1 (w) are written as float32; modc quantize rounds them, and tells the error"]))
+        found = package.quants.dequantize(numpy.frombuffer(data, "u1").reshape(2, -1), package.GGMLQuantizationType.Q5_1)
+        self.assertEqual(made.records["w"][:2], ("F32", (2, 32)))
+        self.assertEqual(bytes(made.records["w"].data), found.tobytes())
+        self.refused(self.write("a", gguf([("w", 7, (16, 2), b"")])), "a GGUF file that is broken: a tensor of Q5_1 has rows of 16",
+                     "it may have been copied or downloaded in part")
+
+    def made(self, layer, about, note=None, config=None):
+        self.write("l.safetensors", records_bytes(layer.records))
+        self.write("config.json", json.dumps({"quantization_config": {"checkpoint_format": config}} if config else {}).encode())
+        found = read("l.safetensors")
+        self.assertEqual((found.about, found.notes), ({"l.weight": about} if about else {}, [note] if note else []))
+        self.assertEqual(found.records["l.bias"], layer.records["l.bias"])
+        self.assertEqual([name for name in found.records if "_scale" not in name], ["l.weight", "l.bias"])
+        self.assertEqual(sum(modc.load_file("l.safetensors", arrays="modc")["l.weight"].tolist(), []), layer.numbers)
+        return found
+
+    def test_layers(self):
+        wide = "l.weight: zeros that are not in the middle, kept exactly in 8 bits; modc quantize rounds them to 4"
+        floats = "l.weight: groups or zeros that no storage has, written as float32; modc quantize rounds them"
+        guessed = "the zeros of GPTQ are taken as stored less one: no config.json beside it says 'gptq_v2'"
+        layer = Layer(zero=8, zeros_as=-1)
+        found = self.made(layer, "int4(group=16)")
+        self.assertEqual(self.integers(found.records["l.weight"]),
+                         [layer.values[step][row] - 8 for row in range(16) for step in range(64)])
+        self.assertEqual(list(struct.unpack("<64e", found.records["l.weight_scale"].data)),
+                         [layer.scales[group][row] for row in range(16) for group in range(4)])
+        self.made(Layer(zero=8), "int4(group=16)")
+        self.made(Layer(zero=8), "int4(group=16)", config="gptq")  # which some say of zeros as they are
+        self.made(Layer(zeros_as=-1), "int8(group=16)", wide, config="gptq")
+        self.made(Layer(), "int8(group=16)", wide, config="gptq_v2")
+        self.made(Layer(zero=8, order=[step % 4 for step in range(64)], zeros_as=-1), None, floats)
+        self.made(Layer(zero=128, bits=8), "int8(group=16)")
+        self.made(Layer(bits=8, zero=3), None, floats, config="gptq_v2")
+        self.made(Layer(zero=8, group=4, zeros_as=-1), None, floats)
+        self.made(Layer(zero=8, awq=True), "int4(group=16)")
+        self.made(Layer(awq=True, group=32), "int8(group=32)", wide)
+        self.write("l.safetensors", records_bytes(Layer(zeros_as=-1).records))
+        self.write("config.json", b"")
+        self.assertEqual(read("l.safetensors").notes, [guessed, wide])
+
+    def test_refused_layers(self):
+        record = modc._files.Record
+        for changes, text in [
+                ({"l.scales": None}, "l.qweight is of GPTQ or AWQ, and there is no l.scales"),
+                ({"l.qzeros": None}, "l.qweight is of GPTQ or AWQ, and there is no l.qzeros"),
+                ({"l.qzeros": record("I32", (4, 1), bytes(16))}, "l has 2 bits a weight, of which modc reads 4, and of GPTQ 8"),
+                ({"l.g_idx": record("I32", (64,), struct.pack("<i", 4) * 64)}, None),
+                ({"l.g_idx": record("I32", (63,), bytes(252))}, None),
+                ({"l.qweight": record("I32", (8, 15), bytes(480))}, None),
+                ({"l.qweight": record("F32", (8, 16), bytes(512))}, None),
+                ({"l.scales": record("F16", (3, 16), bytes(96))}, None),
+                ({"l.qweight": record("I32", (0, 16), b"")}, None)]:
+            records = {name: changes.get(name, own) for name, own in {**Layer(zero=8).records}.items()}
+            records = {name: own for name, own in records.items() if own is not None}
+            self.write("l.safetensors", records_bytes(records))
+            shapes = ", ".join(f"{part} {records['l.' + part].dtype} {list(records['l.' + part].shape)}"
+                               for part in ("qweight", "qzeros", "scales", "g_idx") if "l." + part in records)
+            self.refused("l.safetensors", text or f"the tensors of l are not those of a layer of GPTQ or AWQ: {shapes}")
+
+    def test_command(self):
+        """What convert writes, the command takes, as integers: another storage is refused."""
+        self.write("l.safetensors", records_bytes(Layer(zero=8, awq=True).records))
+        self.assertEqual(self.command("l.safetensors", "made.safetensors")[0], 0)
+        self.assertEqual(self.command("made.safetensors")[1], "l.weight: uint8 [16, 32], int4(group=16)\n"
+                                                              "l.weight_scale: float16 [16, 4]\nl.bias: float16 [16]\n")
+        spec = "modc: 1\nmodel: one\nstorage: {}\ninputs: {{x: [1, 64]}}\nmodules: {{l: \"Linear(64, 16)\"}}\n" \
+            "forward:\n  - return l(x)\n"
+        for storage, status in (("int4(group=16)", 0), ("int4(group=32)", 3)):
+            self.write("one.yaml", spec.format(storage).encode())
+            ran = subprocess.run([str(modc.executable()), "check", "one.yaml", "--weights", "made.safetensors"],
+                                 stderr=subprocess.PIPE, encoding="utf-8", check=False)
+            self.assertEqual(ran.returncode, status, ran.stderr)
+        self.assertIn("made.safetensors holds l.weight as int4(group=16), not as int4(group=32)", ran.stderr)
+
+
 def fuzz(case, data):
     """Files that are broken at random places: FileError or tensors, soon, and nothing else."""
     chance, began = random.Random(len(data)), time.monotonic()
@@ -355,6 +517,13 @@ def fuzz(case, data):
 class Broken(Case):
     def test_gguf(self):
         fuzz(self, SMALL_GGUF)
+        fuzz(self, gguf([("w", 8, (32, 2), bytes(68)), ("v", 2, (32, 1), bytes(18))]))
+
+    def test_integers(self):
+        fuzz(self, records_bytes(Layer(n=8, group=32).records))
+        fuzz(self, records_bytes({"w": modc._files.Record("U8", (2, 8), bytes(16)),
+                                  "w_scale": modc._files.Record("F16", (2, 2), bytes(8))},
+                                 {"modc.storage": "w: int4(group=8) transposed"}))
 
     def test_safetensors(self):
         fuzz(self, records_bytes({"a": modc._files.Record("F32", (1, 2), b"12345678"),

@@ -7,9 +7,9 @@ from modc._files import OWN_NAMES
 from modc._weights.read import convert, read
 
 EPILOG = """IN may be a file of torch.save (.pt, .pth, .bin; PyTorch is not needed, and nothing that the file names is called),
-an .npz, GGUF with tensors of plain numbers, an ONNX model (with the onnx package), safetensors, the index of several
+an .npz, GGUF, an ONNX model (with the onnx package), safetensors, those of GPTQ and AWQ too, the index of several
 (model.safetensors.index.json), or a folder of the Hugging Face hub with one of these. What a file is is told by its bytes.
-Without OUT its tensors are listed."""
+Weights that are integers with scales stay so: docs/python.md. Without OUT its tensors are listed."""
 
 
 def say(level, text):
@@ -39,5 +39,6 @@ def main(arguments):
         say("note", note)
     if given.target is None:
         for name, record in weights.records.items():
-            print(f"{name}: {OWN_NAMES.get(record.dtype, record.dtype)} {list(record.shape)}")
+            stored = f", {weights.about[name]}" if name in weights.about else ""
+            print(f"{name}: {OWN_NAMES.get(record.dtype, record.dtype)} {list(record.shape)}{stored}")
     return 0

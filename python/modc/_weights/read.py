@@ -5,15 +5,17 @@ import os
 import struct
 import zipfile
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 from modc._arrays import OWN, kind_by_name
 from modc._errors import FileError
-from modc._files import arrays_of, bytes_of, read_safetensors, records_bytes, write_records, write_whole
+from modc._files import arrays_of, bytes_of, header_bytes, read_safetensors, records_bytes, write_records, write_whole
 from modc._weights.gguf import read_gguf
 from modc._weights.kinds import kind_of, kind_of_zip, open_zip
 from modc._weights.npz import read_npz
 from modc._weights.onnx_file import read_onnx
+from modc._weights.scaled import KEY, about_of, floats_of, metadata_of, take_layers
 from modc._weights.torch_file import read_row_records, read_zip_records
 
 PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.")  # of DataParallel, torch.compile, Lightning, ...
@@ -22,11 +24,29 @@ BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowE
           NotImplementedError, RuntimeError, StopIteration, SyntaxError, struct.error, zipfile.BadZipFile, zlib.error)
 
 
-class Weights:
-    """What a file holds: records by key, the name of its kind, and notes of what was chosen in it and left out."""
+@contextmanager
+def said_of(path, what):
+    """A FileError names the path; of other faults it says that what is there is broken."""
+    try:
+        yield
+    except FileError as error:
+        raise FileError(f"{path}: {error.text}", error.hint) from None
+    except BROKEN as error:
+        text = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise FileError(f"{path}: {what} that is broken: {text}", "it may have been copied or downloaded in part") from None
 
-    def __init__(self, records, kind, notes):
-        self.records, self.kind, self.notes = records, kind, notes
+
+class Weights:
+    """What a file holds: records by key, the name of its kind, notes of what was chosen in it and left out, and by key which of the
+    records are integers, of which storage: scaled.py."""
+
+    def __init__(self, path, records, kind, notes, about):
+        self.path, self.records, self.kind, self.notes, self.about = path, records, kind, notes, about
+
+    def floats(self):
+        """The records with numbers in the place of integers."""
+        with said_of(self.path, "a file of weights"):
+            return floats_of(self.records, self.about) if self.about else self.records
 
     def strip(self, prefix):
         """Cuts a prefix off all keys; without one, says which could be cut."""
@@ -39,6 +59,7 @@ class Weights:
         if without:
             raise FileError(f"'{without[0]}' does not begin with '{prefix}'", "--strip-prefix cuts what all keys begin with")
         self.records = {name[len(prefix):]: record for name, record in self.records.items()}
+        self.about = {name[len(prefix):]: storage for name, storage in self.about.items()}
 
 
 def common_prefix(names):
@@ -63,7 +84,7 @@ def file_in(path):
     return found
 
 
-def read_index(path, data, key, notes):
+def read_index(path, data, key, notes, about):
     """The tensors of the files that an index names, beside it, in the index's order."""
     places = json.loads(bytes(data))["weight_map"]
     shards = {}
@@ -73,7 +94,7 @@ def read_index(path, data, key, notes):
         if shard not in shards:
             if not (path.parent / shard).is_file():
                 raise FileError(f"it names {shard}, which is not beside it")
-            shards[shard] = read_path(path.parent / shard, key, notes, within=True)[0]
+            shards[shard] = read_path(path.parent / shard, key, notes, about, within=True)[0]
         if name not in shards[shard]:
             raise FileError(f"it says that {shard} has '{name}', which it has not")
     return {name: shards[shard][name] for name, shard in places.items()}
@@ -92,52 +113,60 @@ def read_archive(path, data, key, notes):
     raise FileError(kind.what, kind.hint)
 
 
-READERS = {  # (path, data, key, notes): records
-    "safetensors": lambda path, data, key, notes: read_safetensors(data)[0],
-    "pickle": lambda path, data, key, notes: read_row_records(data, key, notes),
-    "gguf": lambda path, data, key, notes: read_gguf(data),
-    "onnx": lambda path, data, key, notes: read_onnx(path),
+def read_own(data, about):
+    records, metadata = read_safetensors(data)
+    about.update({name: storage for name, storage in about_of(metadata).items() if name in records})
+    return records
+
+
+READERS = {  # (path, data, key, notes, about): records
+    "safetensors": lambda path, data, key, notes, about: read_own(data, about),
+    "pickle": lambda path, data, key, notes, about: read_row_records(data, key, notes),
+    "gguf": lambda path, data, key, notes, about: read_gguf(data, about, notes),
+    "onnx": lambda path, data, key, notes, about: read_onnx(path),
     "index": read_index,
 }
 
 
-def read_path(path, key, notes, within=False):
+def read_path(path, key, notes, about, within=False):
     """Records and kind of a file. FileError says what is wrong with which file."""
     data = bytes_of(path)
-    try:
-        kind = kind_of(data)
+    kind = kind_of(data)
+    with said_of(path, kind.what):
         if kind.name == "zip":
             return read_archive(path, data, key, notes)
         if kind.name not in READERS or (within and kind.name == "index"):
             raise FileError(kind.what, kind.hint)
-        return READERS[kind.name](path, data, key, notes), kind
-    except FileError as error:
-        raise FileError(f"{path}: {error.text}", error.hint) from None
-    except BROKEN as error:
-        text = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise FileError(f"{path}: {kind.what} that is broken: {text}", "it may have been copied or downloaded in part") \
-            from None
+        return READERS[kind.name](path, data, key, notes, about), kind
 
 
 def read(path, key=None, strip_prefix=None):
     """The Weights of a file, or of a folder as the Hugging Face hub has them. OSError where it cannot be read."""
-    notes = []
+    notes, about = [], {}
     path = file_in(path)
-    records, kind = read_path(path, key, notes)
-    weights = Weights(records, kind.name, notes)
-    try:
+    records, kind = read_path(path, key, notes, about)
+    with said_of(path, kind.what):
+        if any(name.endswith(".qweight") for name in records):
+            records, layers = take_layers(records, path, notes)
+            about.update(layers)
+        weights = Weights(path, records, kind.name, notes, about)
         weights.strip(strip_prefix)
-    except FileError as error:
-        raise FileError(f"{path}: {error.text}", error.hint) from None
     return weights
 
 
 def loadable(path):
     """What the runtime reads of a file: the path and None where it is a safetensors file, else None and the bytes of one."""
     path = file_in(path)
-    if kind_of(bytes_of(path)).name == "safetensors":
+    data = bytes_of(path)
+    if kind_of(data).name == "safetensors" and not has_integers(data):
         return os.fsencode(path), None
-    return None, records_bytes(read(path).records)
+    return None, records_bytes(read(path).floats())
+
+
+def has_integers(data):
+    """Whether a safetensors file has weights as integers: of modc, GPTQ or AWQ."""
+    head = bytes(data[8:8 + header_bytes(data)])
+    return f'"{KEY}"'.encode() in head or b'.qweight"' in head
 
 
 def prefix_hint(path, data, own_names):
@@ -163,11 +192,11 @@ def load_file(path, key=None, strip_prefix=None, arrays=None):
             kind = OWN
     else:
         kind = kind_by_name(arrays)
-    return arrays_of(weights.records, kind)
+    return arrays_of(weights.floats(), kind)
 
 
 def convert(source, target, key=None, strip_prefix=None):
-    """Writes the tensors of a file as safetensors, as load_file reads them; returns the Weights."""
+    """Writes the tensors of a file as safetensors, weights that are integers with scales as these; returns the Weights."""
     weights = read(source, key, strip_prefix)
-    write_whole(target, lambda file: write_records(file, weights.records))
+    write_whole(target, lambda file: write_records(file, weights.records, metadata_of(weights.about)))
     return weights

@@ -140,7 +140,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const modc_int8 *restrict x, 
 MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int columns, const int left, T_of_y *T_RESTRICT y, const modc_int8 *restrict x,
                               const T_of_w *restrict w, const T_of_bias *restrict bias T_ARGS)
 {
-    const int most = rows > 1 ? 2 * T_P : T_P; /* one row reads w as one stream */
+    const int most = rows > 8 ? 2 * T_P : T_P; /* few rows read w as one stream */
     const int band = modc_min(MODC_DOT_VECTORS(rows) * T_LANES, most), whole = columns / band * band;
 
     for (int r = from; r < to; r += rows) {

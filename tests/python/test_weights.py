@@ -473,6 +473,19 @@ class AsIntegers(Case):
                                for part in ("qweight", "qzeros", "scales", "g_idx") if "l." + part in records)
             self.refused("l.safetensors", text or f"the tensors of l are not those of a layer of GPTQ or AWQ: {shapes}")
 
+    def test_broken_integers(self):
+        """Of what the metadata promises something is not there."""
+        record = modc._files.Record
+        integers, scales = record("I8", (2, 32), bytes(64)), record("F16", (2, 1), bytes(4))
+        for records, text in [
+                ({"w": integers}, "w is int8(group=16), whose integers and scales are not there"),
+                ({"w": record("F32", (2, 32), bytes(256)), "w_scale": scales}, "w is int8(group=16), whose integers and scales are not there"),
+                ({"w": integers, "w_scale": scales}, "a weight of 32 a row is int8(group=16), and has 1 scales a row")]:
+            path = self.write("w.safetensors", records_bytes(records, {"modc.storage": "w: int8(group=16)"}))
+            with self.assertRaises(modc.FileError) as caught:
+                read(path).floats()
+            self.assertIn(text, str(caught.exception))
+
     def test_command(self):
         """What convert writes, the command takes, as integers: another storage is refused."""
         self.write("l.safetensors", records_bytes(Layer(zero=8, awq=True).records))

@@ -57,7 +57,7 @@ ABOUT = {
     "passes/roll.c": ("CALL", "calls of neighbours become a loop"),
     "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),
     "passes/views.c": ("CONCAT MAP VIEW", "chains of views become shorter; maps move in front of views and joins"),
-    "plan/algorithms.c": ("TENSOR", "products with parameters are for other rows"),
+    "plan/contract_rows.c": ("TENSOR", "products with parameters are for other rows"),
     "plan/explain.c": ("CALL EXTERN FENCE", "steps that have no kernel"),
     "plan/kernels/names.c": ("MAP RANDOM REDUCE TENSOR WRITE", "what is named for a parameter, a buffer, or a module that is one function"),
     "plan/kernels/pack.c": ("TENSOR", "parameters are packed from where they lie"),

@@ -1,7 +1,7 @@
 """Every algorithm of every op but those of sequences stands in one model, tests/specs/rows.yaml, on a processor and on cuda, whose text the
 suite of compilers compiles: so no two of them have functions of one name, whatever operands they share. Those that no
 costs choose there are forced. On cuda the operands of tests/specs/rows_wide.yaml choose others.
-Those of sequences stand in a decoder and in a Mamba, those of narrow weights in a model of its own, for a processor and for a chip.
+Those of sequences stand in a decoder and in a Mamba, those of narrow weights in a model of its own, for a processor and for a chip; those of rows in integers, too.
 
     python3 tests/support/algorithms.py MODC WORK COMPILER FLAGS     from the root of the repository; FLAGS with commas
     CXX compiles kernels
@@ -15,14 +15,14 @@ import subprocess
 import sys
 
 SPEC, WIDE = "tests/specs/rows.yaml", "tests/specs/rows_wide.yaml"
-NARROW = "tests/specs/storage_int8.yaml"
+NARROW, DYNAMIC = "tests/specs/storage_int8.yaml", "tests/specs/dynamic.yaml"
 WRITERS = ("tests/specs/decoder.yaml", "specs/networks/mamba.yaml")
 # For what the others are always better, but where --plan or `pack: none` asks for them.
 FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recurrent=recurrent_dot"}
 CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
 # (name of a folder, spec, options)
 MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
-          ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]),
+          ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("dynamic", DYNAMIC, []),
           *((f"{pathlib.Path(spec).stem}{''.join(options[1:])}", spec, options) for spec in WRITERS for options in ([], CUDA)),
           *((name, SPEC, ["--plan", plan]) for name, plan in sorted(FORCED.items()))]
 
@@ -55,7 +55,7 @@ def main(modc, work, compiler, flags):
             text += said(kernels, [own[0], own[1].with_suffix(".cu")])
         if text:
             faults.append(f"{name}: {text[:3000]}")
-    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {NARROW} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
+    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {NARROW}, {DYNAMIC} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
     faults += [f"{name} need not be forced" for name in sorted(seen & set(FORCED))]
     print("\n".join(faults))
     return 1 if faults else 0

@@ -232,4 +232,4 @@ class Drawn:
             steps = generator.choice([1, 3, 6])
             steps = min(steps, 3) if self.cache else steps  # else something is rounded by chance
             yield name, options, self.calls(generator, steps, count, logits), count, types.SimpleNamespace(
-                sequence=True, winograd=False, numbers=self.numbers)
+                autocast=None, sequence=True, winograd=False, numbers=self.numbers)

@@ -275,6 +275,7 @@ class Draw:
             self.dtype = own.choice(["bfloat16", "float16"])
         own = random.Random(f"{self.own}.autocast")
         casts = self.dtype == "float32" and not narrow and own.random() < AUTOCAST_RATE
+        casts = casts and rows.HERE >= rows.version("2.15")  # whose lists these are
         self.autocast = own.choice(["bfloat16", "bfloat16", "float16"]) if casts else None
 
     def through_time(self, catalogue):

@@ -363,6 +363,17 @@ MODC_INLINE int modc_scaled_int(float w, float times, int bits, enum modc_scalin
     return within - (float)whole >= 0.5f ? whole + 1 : within - (float)whole <= -0.5f ? whole - 1 : whole;
 }
 
+/* An integer of step k and of a lane, among the integers of a panel; steps: of K in a word, 8, 4 or 1. */
+MODC_INLINE void modc_panel_set(modc_int8 *integers, int k, int lane, int steps, int whole)
+{
+    if (steps == 8)
+        modc_int4_set(integers + (k / 8 * MODC_PANEL32 + lane) * 4, k % 8, whole);
+    else if (steps == 4)
+        integers[(k / 4 * MODC_PANEL32 + lane) * 4 + k % 4] = (modc_int8)(whole + (whole < 0 ? 128 : -128));
+    else
+        integers[k * MODC_PANEL32 + lane] = (modc_int8)whole;
+}
+
 /* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4; steps: of K in a word of a row, 8 of four
  * bits; 4, or 1 for bytes alone. */
 MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n, const int k, const int row,
@@ -388,13 +399,7 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
             for (int j = g; j < g + count; j++) {
                 const int whole = modc_scaled_int(from[(ptrdiff_t)j * column], times, bits, scaling);
 
-                if (steps == 8)
-                    modc_int4_set(to + head + (j / 8 * MODC_PANEL32 + lane) * 4, j % 8, whole);
-                else if (steps == 4)
-                    to[head + (j / 4 * MODC_PANEL32 + lane) * 4 + j % 4] =
-                        (modc_int8)(whole + (whole < 0 ? 128 : -128));
-                else
-                    to[head + j * MODC_PANEL32 + lane] = (modc_int8)whole;
+                modc_panel_set(to + head, j, lane, steps, whole);
             }
         }
     }

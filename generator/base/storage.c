@@ -165,6 +165,11 @@ int64_t storage_group(const struct storage *storage, int64_t k)
     return storage->group > 0 ? storage->group : k;
 }
 
+int64_t storage_groups(const struct storage *storage, int64_t k)
+{
+    return storage->group > 0 ? (k + storage->group - 1) / storage->group : 1;
+}
+
 int64_t storage_head(const struct storage *storage, int64_t k)
 {
     return MODC_PANEL_SCALES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes);

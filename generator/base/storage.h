@@ -57,6 +57,7 @@ int storage_steps(const struct storage *storage);
 
 /* Of scaled panels over k steps: elements that share a scale, bytes in front of the integers, and of all. */
 int64_t storage_group(const struct storage *storage, int64_t k);
+int64_t storage_groups(const struct storage *storage, int64_t k); /* scales of a row */
 int64_t storage_head(const struct storage *storage, int64_t k);
 int64_t storage_panel(const struct storage *storage, int64_t k);
 

@@ -67,9 +67,10 @@ static double bits_of(const struct weight *w)
     if (!storage)
         return 32.0;
     return (double)storage->bits +
-           (storage_is_scaled(storage) ? (double)scaled_groups(storage, w->tensor->dims[!w->use.transposed]) *
-                                             8.0 * dtype_rows[storage->scale].bytes / k
-                                       : 0.0);
+           (storage_is_scaled(storage)
+                ? (double)storage_groups(storage, w->tensor->dims[!w->use.transposed]) * 8.0 *
+                      dtype_rows[storage->scale].bytes / k
+                : 0.0);
 }
 
 /* As `storage` now (NULL: it stays float32). False after a fault. */
@@ -210,7 +211,7 @@ static void put_scaled(struct arena *arena, const struct weight *w, struct weigh
     out[1] = (struct weights_tensor){.name = arena_format(arena, "%s_scale", w->tensor->path),
                                      .dtype = storage->scale,
                                      .ndim = storage->group > 0 ? 2 : 1,
-                                     .dims = {scaled->n, scaled_groups(storage, scaled->k)},
+                                     .dims = {scaled->n, storage_groups(storage, scaled->k)},
                                      .bytes = scaled->scales};
 }
 

@@ -229,12 +229,11 @@ static const char *scaled_comment(struct cx *cx, const struct packed *entry)
 {
     const struct storage *storage = entry->storage;
     const int64_t panels = (entry->n + entry->panel - 1) / entry->panel;
-    const int64_t group = storage_group(storage, entry->k);
     const int steps = storage_steps(storage);
 
     return arena_format(&cx->arena, "%s, panels [%lld] of %s scales [%lld][%d] and %s [%lld][%d]",
                         storage_text(&cx->arena, storage), (long long)panels, dtype_rows[storage->scale].name,
-                        (long long)((entry->k + group - 1) / group), entry->panel,
+                        (long long)storage_groups(storage, entry->k), entry->panel,
                         steps == 8   ? "words of eight integers"
                         : steps == 4 ? "words of four integers"
                                      : "integers",

@@ -399,7 +399,7 @@ static void take_scaled(const struct packed *entry, const struct scaled_weight *
     const int64_t width = weight->transposed ? weight->n : weight->k,
                   group = storage_group(storage, entry->k);
     const int64_t head = storage_head(storage, entry->k), panel = storage_panel(storage, entry->k);
-    const int size = dtype_rows[storage->scale].bytes, lanes = entry->panel, steps = storage_steps(storage);
+    const int size = dtype_rows[storage->scale].bytes, lanes = entry->panel;
 
     for (int64_t i = 0; i < entry->n; i++) {
         const struct matrix_place at = place_in(entry, width, weight->transposed, i);
@@ -412,12 +412,7 @@ static void take_scaled(const struct packed *entry, const struct scaled_weight *
             if (j % group == 0)
                 memcpy(to + (j / group * lanes + lane) * size, scaled_scale(weight, at.row, at.step + j),
                        (size_t)size);
-            if (steps == 8)
-                modc_int4_set((modc_int8 *)to + head + (j / 8 * lanes + lane) * 4, (int)(j % 8), whole);
-            else if (steps == 4)
-                to[head + (j / 4 * lanes + lane) * 4 + j % 4] = (char)(whole + (whole < 0 ? 128 : -128));
-            else
-                to[head + j * lanes + lane] = (char)whole;
+            modc_panel_set((modc_int8 *)to + head, (int)j, (int)lane, storage_steps(storage), whole);
         }
     }
 }

@@ -39,11 +39,6 @@ int scaled_type(const struct storage *storage)
                                              : MODC_SCALE_BF16;
 }
 
-int64_t scaled_groups(const struct storage *storage, int64_t k)
-{
-    return storage->group > 0 ? (k + storage->group - 1) / storage->group : 1;
-}
-
 int scaled_integer(const struct scaled_weight *weight, int64_t row, int64_t step)
 {
     if (weight->storage.bits == 8)
@@ -57,7 +52,7 @@ const char *scaled_scale(const struct scaled_weight *weight, int64_t row, int64_
     const int64_t group = storage->group > 0 ? step / storage->group : 0;
 
     return weight->scales +
-           (row * scaled_groups(storage, weight->k) + group) * dtype_rows[storage->scale].bytes;
+           (row * storage_groups(storage, weight->k) + group) * dtype_rows[storage->scale].bytes;
 }
 
 /* A file does not say what they are multiplied with. */
@@ -74,7 +69,7 @@ struct scaled_weight scaled_round(struct cx *cx, const struct weights_use *use,
 {
     const struct storage held = as_held(use->storage), *storage = &held;
     const int64_t n = tensor->dims[use->transposed], k = tensor->dims[!use->transposed];
-    const int64_t groups = scaled_groups(storage, k), wide = storage->bits == 8 ? k : (k + 1) / 2;
+    const int64_t groups = storage_groups(storage, k), wide = storage->bits == 8 ? k : (k + 1) / 2;
     const int64_t head = storage_head(storage, k), panel = storage_panel(storage, k);
     const int size = dtype_rows[storage->scale].bytes;
     unsigned char *integers = arena_alloc(&cx->arena, (size_t)(n * wide) + 1);
@@ -124,7 +119,7 @@ void scaled_numbers(const struct scaled_weight *weight, enum dtype dtype, char *
 
 const char *scaled_fault(struct cx *cx, const struct scaled_weight *weight)
 {
-    const int64_t groups = scaled_groups(&weight->storage, weight->k);
+    const int64_t groups = storage_groups(&weight->storage, weight->k);
     const int size = dtype_rows[weight->storage.scale].bytes;
 
     for (int64_t i = 0; i < weight->n * groups; i++) {
@@ -332,7 +327,7 @@ static void scaled_keys(struct opened *o, const struct module_tensor *own, const
         .name = scale_name(o, own->path),
         .dtype = (enum modc_dtype)weight->storage.scale,
         .ndim = weight->storage.group > 0 ? 2 : 1,
-        .dims = {(int)weight->n, (int)scaled_groups(&weight->storage, weight->k)},
+        .dims = {(int)weight->n, (int)storage_groups(&weight->storage, weight->k)},
         .module = own->owner->index,
         .flags = MODC_KEY_PARAMETER,
     };

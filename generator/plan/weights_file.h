@@ -24,8 +24,7 @@ struct scaled_weight {
 /* An enum modc_scale. */
 int scaled_type(const struct storage *storage);
 
-/* Scales of a row; an integer; where the scale lies that it is a multiple of. */
-int64_t scaled_groups(const struct storage *storage, int64_t k);
+/* An integer; where the scale lies that it is a multiple of. */
 int scaled_integer(const struct scaled_weight *weight, int64_t row, int64_t step);
 const char *scaled_scale(const struct scaled_weight *weight, int64_t row, int64_t step);
 

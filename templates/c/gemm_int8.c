@@ -37,15 +37,18 @@ MODC_INLINE void T_NAME_word(modc_i32 *sum, const modc_int8 *restrict x, const T
     }
 }
 
-/* Adds those of words from ... to - 1 to sets of rows x vectors sums, and the sets to the first. */
-MODC_INLINE void T_NAME_words(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
-                              const int vectors, const int sets, const int from, const int to T_ARGS)
+/* The sums of steps from ... to - 1, which are part `part` of K, of rows x vectors: in so many sets, which come together in the first. */
+MODC_INLINE void T_NAME_part(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
+                             const int vectors, const int sets, const int part, const int from, const int to T_ARGS)
 {
-    const int tile = rows * vectors, steps = MODC_DOT_STEPS(sets);
-    const int whole = from + (to - from) / steps * steps;
+    const int tile = rows * vectors, steps = MODC_DOT_STEPS(sets), first = from / T_IF(T_packs, 8, 4);
+    const int end = (to + T_IF(T_packs, 7, 3)) / T_IF(T_packs, 8, 4), whole = first + (end - first) / steps * steps;
 
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = i < tile && T_IF(T_packs, 1, MODC_DOT_ZERO != 0) ? modc_dot_all(x + i / vectors * T_row + (part + 1) * 4) : modc_dot_none();
     MODC_ROLL
-    for (int word = from; word < whole; word += steps) {
+    for (int word = first; word < whole; word += steps) {
         MODC_UNROLL
         for (int s = 0; s < steps; s++) {
 #if T_ahead
@@ -56,7 +59,7 @@ MODC_INLINE void T_NAME_words(modc_i32 *sum, const modc_int8 *restrict x, const 
             T_NAME_word(sum + s % sets * tile, x, w, rows, vectors, word + s T_PASS);
         }
     }
-    for (int word = whole; word < to; word++)
+    for (int word = whole; word < end; word++)
         T_NAME_word(sum, x, w, rows, vectors, word T_PASS);
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
@@ -90,21 +93,16 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const modc_int8 *restrict x, 
     MODC_UNROLL
     for (int i = 0; i < tile; i++)
         all[i] = T_V(set)(0);
-#endif
     MODC_ROLL
-    for (int from = 0; from < T_k; from += T_IF(T_parted, T_part, T_k)) {
-        const int to = modc_min(from + T_IF(T_parted, T_part, T_k), T_k), part = T_IF(T_parted, from / T_part, 0);
-
-        MODC_UNROLL
-        for (int i = 0; i < tile * sets; i++)
-            sum[i] = i < tile && T_IF(T_packs, 1, MODC_DOT_ZERO != 0) ? modc_dot_all(x + i / vectors * T_row + (part + 1) * 4) : modc_dot_none();
-        T_NAME_words(sum, x, w + at * 4, rows, vectors, sets, from / T_IF(T_packs, 8, 4), (to + T_IF(T_packs, 7, 3)) / T_IF(T_packs, 8, 4) T_PASS);
-#if T_parted
+    for (int from = 0; from < T_k; from += T_part) {
+        T_NAME_part(sum, x, w + at * 4, rows, vectors, sets, from / T_part, from, modc_min(from + T_part, T_k) T_PASS);
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
-            all[i] += modc_f32_of_int(sum[i]) * T_NAME_scale(w, at + i % vectors * T_LANES, T_IF(T_grouped, part, 0) T_PASS);
-#endif
+            all[i] += modc_f32_of_int(sum[i]) * T_NAME_scale(w, at + i % vectors * T_LANES, T_IF(T_grouped, from / T_part, 0) T_PASS);
     }
+#else
+    T_NAME_part(sum, x, w + at * 4, rows, vectors, sets, 0, 0, T_k T_PASS);
+#endif
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int r = row + i / vectors, c = column + i % vectors * T_LANES;

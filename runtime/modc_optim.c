@@ -815,12 +815,13 @@ enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *t
 enum modc_status modc_optimizer_unscale(struct modc_optimizer *optimizer)
 {
     const struct modc_training *training = optimizer->training;
-    const float inverse = (float)(1 / (double)optimizer->scaler.scale);
+    float inverse;
 
     if (!has_scaler(optimizer))
         return MODC_UNSUPPORTED;
     if (optimizer->unscaled)
         return MODC_OK;
+    inverse = (float)(1 / (double)optimizer->scaler.scale);
     for (int i = 0; i < training->model->gradient_count; i++) {
         const struct modc_key *key = key_of(training, i);
         void *gradient = modc_gradient_at(training, i);

@@ -341,7 +341,6 @@ static bool store(struct cx *cx, struct module_tree *tree, const struct spec_sto
         dynamic->dynamic = true;
         kind = dynamic;
     }
-
     for (int i = 0; i < tree->key_count; i++) {
         struct module_tensor *tensor = tree->keys[i];
 
@@ -380,14 +379,19 @@ static void share_storage(struct cx *cx, struct module_tree *tree, struct module
 static void apply_storages(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
-    bool integers = false;
+    bool integers = false, refused = false;
 
     for (int named = 0; named < 2; named++) {
         for (int i = 0; i < spec->storage_count; i++) {
             const struct spec_storage *own = &spec->storages[i];
 
-            if ((own->pattern != NULL) != named || !check_storage(cx, tree, own) || store(cx, tree, own) ||
-                tree->partial || !named)
+            if ((own->pattern != NULL) != named)
+                continue;
+            if (!check_storage(cx, tree, own)) {
+                refused = true;
+                continue;
+            }
+            if (store(cx, tree, own) || tree->partial || !named)
                 continue;
             diag_error(cx, own->loc, "'%s' matches no parameter", own->pattern);
             module_hint_pattern(cx, tree, own->pattern, true);
@@ -403,7 +407,7 @@ static void apply_storages(struct cx *cx, struct module_tree *tree)
         tree->narrow |= tensor->storage != NULL;
         integers |= storage_is_scaled(tensor->storage);
     }
-    if (spec->dynamic && !integers && !tree->partial) {
+    if (spec->dynamic && !integers && !refused && !tree->partial) {
         diag_error(cx, spec->activations_loc,
                    "'activations: int8' is for products of weights in integers, of which there are none");
         diag_hint(cx, "say `storage: int8` too");
@@ -417,6 +421,7 @@ static void check_autocast(struct cx *cx, const struct spec *spec)
         diag_error(cx, spec->autocast_loc,
                    "under 'autocast' weights of products are %s, as which they are packed", spec->autocast);
         diag_note(cx, spec->storages[0].loc, "another way to pack them is asked for here");
+        diag_hint(cx, "leave one of the two out");
     }
     if (spec->generation) {
         diag_error(cx, spec->autocast_loc, "a model with 'generation' has no 'autocast'");

@@ -121,6 +121,8 @@ static void add_storage(struct reader *r, const struct node *key, const struct n
 
     if (read_storage(r, spec_read_expr(r, key, node), &out))
         ARENA_PUSH(&r->cx->arena, r->spec->storages, r->spec->storage_count, out);
+    else
+        r->spec->partial = true;
 }
 
 void spec_read_storage(struct reader *r, const struct node *key, const struct node *node)

@@ -423,7 +423,7 @@ function(modc_cuda_vector_tests label emulate every parts)
                   --emulate ${emulate} --part ${part}/${parts} --every ${every}
                   --keep ${CMAKE_CURRENT_BINARY_DIR}/programs/cuda_${emulate})
         set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
-        modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -Wall -Wextra -Werror"
+        modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -fstack-protector-strong -Wall -Wextra -Werror"
                       "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}" "CXXFLAGS=-O1 -Wall -Wextra -Werror")
     endforeach()
 endfunction()

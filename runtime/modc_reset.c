@@ -366,7 +366,7 @@ static void store(const struct target *target, size_t index, double value)
 
 static double rounded(enum modc_dtype dtype, double value)
 {
-    unsigned char element[8];
+    unsigned char element[MODC_WIDEST];
 
     modc_store(element, dtype, value);
     return modc_number(element, dtype);

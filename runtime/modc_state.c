@@ -92,7 +92,7 @@ static void set_pointer(struct modc_params *params, int key, const void *pointer
 void modc_fill_constant(const struct modc_key *key, void *out)
 {
     size_t bytes = modc_dtype_bytes(key->dtype), count = key_count(key);
-    unsigned char element[16] = {0}, *to = out;
+    unsigned char element[MODC_WIDEST] = {0}, *to = out;
 
     if (count == 0)
         return;

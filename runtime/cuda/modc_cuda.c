@@ -125,7 +125,7 @@ static enum modc_status reset_state(struct modc_context *net)
     for (int i = 0; i < model->state_count; i++) {
         const struct modc_key *key = &model->states[i];
         const size_t bytes = modc_key_bytes(key), each = modc_dtype_bytes(key->dtype);
-        unsigned char element[8] = {0};
+        unsigned char element[MODC_WIDEST] = {0};
         int code = 0;
 
         if (bytes == 0)
@@ -482,7 +482,7 @@ static enum modc_status fill(struct modc_context *net, void *data, enum modc_dty
                              double value)
 {
     const size_t each = modc_dtype_bytes(dtype);
-    unsigned char element[8] = {0};
+    unsigned char element[MODC_WIDEST] = {0};
 
     modc_store(element, dtype, value);
     return failed(net,

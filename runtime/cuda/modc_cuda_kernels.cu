@@ -114,21 +114,25 @@ extern "C" int modc_cuda_copy_bool(void *stream, void *to, const void *from, siz
                                  (const unsigned char *)from, (int64_t)bytes);
 }
 
-/* Elements of at most 8 bytes, which are in `element` from its lowest byte on. */
+/* The bytes of an element, as an argument. */
+struct element {
+    unsigned char at[MODC_WIDEST];
+};
+
 static __global__ void __launch_bounds__(THREADS)
-    fill(unsigned char *to, uint64_t element, int each, int64_t bytes)
+    fill(unsigned char *to, const struct element element, int each, int64_t bytes)
 {
     for (int64_t i = MODC_THREAD(THREADS); i < bytes; i += MODC_THREADS(THREADS))
-        to[i] = (unsigned char)(element >> 8 * (i % each));
+        to[i] = element.at[i % each];
 }
 
 extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, size_t bytes)
 {
-    uint64_t word = 0;
+    struct element bytes_of = {{0}};
 
-    for (size_t i = 0; i < each && i < sizeof word; i++)
-        word |= (uint64_t)((const unsigned char *)element)[i] << 8 * i;
-    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, word, (int)each,
+    for (size_t i = 0; i < each; i++)
+        bytes_of.at[i] = ((const unsigned char *)element)[i];
+    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, bytes_of, (int)each,
                                  (int64_t)bytes);
 }
 

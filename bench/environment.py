@@ -31,4 +31,9 @@ def enter():
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # plain loops have their temporaries there
         os.execv(python, [python, *sys.argv])
+    find_modules()
+
+
+def find_modules():
+    """Those of this folder and of tests/oracle, in the Python that runs."""
     sys.path[:0] = [str(FOLDER), str(ROOT / "tests" / "oracle")]

@@ -1349,10 +1349,12 @@ endfunction()
 # The programs of bench/: their C compiles, and where bench/setup has been they agree on numbers. Nothing is timed.
 function(modc_bench_tests)
     add_library(modc_bench OBJECT ${PROJECT_SOURCE_DIR}/bench/clock.c ${PROJECT_SOURCE_DIR}/bench/peer_ort.c
-                ${PROJECT_SOURCE_DIR}/bench/peer_modc.c ${PROJECT_SOURCE_DIR}/bench/peer_train.c)
+                ${PROJECT_SOURCE_DIR}/bench/peer_gpu.c ${PROJECT_SOURCE_DIR}/bench/peer_modc.c
+                ${PROJECT_SOURCE_DIR}/bench/peer_train.c)
     set_target_properties(modc_bench PROPERTIES C_EXTENSIONS ON) # as bench/clock.py compiles them
     target_compile_definitions(modc_bench PRIVATE MODC_MODEL=policy_model)
-    target_include_directories(modc_bench PRIVATE ${PROJECT_SOURCE_DIR}/runtime ${PROJECT_SOURCE_DIR}/runtime/driver)
+    target_include_directories(modc_bench PRIVATE ${PROJECT_SOURCE_DIR}/runtime ${PROJECT_SOURCE_DIR}/runtime/driver
+                               ${PROJECT_SOURCE_DIR}/runtime/cuda_host)
     modc_compile(modc_bench)
     if(NOT MODC_SANITIZE)
         modc_test(bench_numbers bench tests/support/bench.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bench)

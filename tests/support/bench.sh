@@ -15,3 +15,4 @@ bench/sweep --check --modc "$modc" --only '1x17-33' --only '8-8x64k3s2' --only '
     --only 'channels-turned-8x64x64x40'
 bench/train --check --modc "$modc" --peers eager mlp cnn
 bench/rollout --check --modc "$modc"
+"${MODC_BENCH_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/modc-bench/bin/python}" bench/gpu --emulate --modc "$modc" policy1 train

@@ -180,6 +180,16 @@ int64_t storage_panel(const struct storage *storage, int64_t k)
     return MODC_PANEL_BYTES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes, storage->bits);
 }
 
+int64_t storage_row_bytes(const struct storage *storage, int64_t k)
+{
+    return MODC_ROW_BYTES(k, storage->bits);
+}
+
+int64_t storage_rows(const struct storage *storage, int64_t n, int64_t k)
+{
+    return n * (storage_row_bytes(storage, k) + storage_groups(storage, k) * dtype_rows[storage->scale].bytes);
+}
+
 int storage_steps(const struct storage *storage)
 {
     return storage->bits < 8 ? 8 : storage->dynamic ? 4 : 1;

@@ -61,6 +61,10 @@ int64_t storage_groups(const struct storage *storage, int64_t k); /* scales of a
 int64_t storage_head(const struct storage *storage, int64_t k);
 int64_t storage_panel(const struct storage *storage, int64_t k);
 
+/* Of scaled rows over k steps: bytes of the integers of one, and of n rows with their scales. */
+int64_t storage_row_bytes(const struct storage *storage, int64_t k);
+int64_t storage_rows(const struct storage *storage, int64_t n, int64_t k);
+
 /* Of rows in int8 that these are multiplied with: elements that are summed up by themselves, bytes of a row. */
 int64_t storage_part(const struct storage *storage, int64_t k);
 int64_t storage_first(const struct storage *storage, int64_t k); /* bytes of it in front of its integers */

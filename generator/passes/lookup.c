@@ -21,9 +21,8 @@ static bool is_packed_table(const struct graph *graph, const struct op *op)
 void pass_lookup(struct graph *graph)
 {
     static const int turn[] = {1, 0};
-    const struct settings *settings = &graph->program->settings;
 
-    if (!graph->program->tree->narrow || !settings->pack || settings->backend->apart)
+    if (!graph->program->tree->narrow || !graph->program->settings.pack)
         return;
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];

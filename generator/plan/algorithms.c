@@ -885,6 +885,8 @@ static const struct algorithm cuda_algorithms[] = {
      PACKED_ROWS, PACKED_NONE, NULL, BY_OUTPUT_TILES},
     {"narrow_dots", GRAPH_OP_CONTRACT, "matmul_dots", NULL, fits_cuda_narrow, cost_cuda_dots, NULL,
      PACKED_ROWS, PACKED_NONE, NULL, BY_WARPS},
+    {"lookup", GRAPH_OP_LOOKUP, "lookup", NULL, fits_lookup, op_macs, NULL, PACKED_ROWS, PACKED_NONE, NULL,
+     "a thread an element, along the rows"},
     {"softmax_warps", GRAPH_OP_SOFTMAX, "softmax_warps", NULL, fits_cuda_softmax_warps, op_macs, NULL,
      PACKED_NONE, PACKED_NONE, NULL, "a warp a row, which its lanes keep in registers"},
     {"softmax_blocks", GRAPH_OP_SOFTMAX, "softmax_blocks", NULL, fits_cuda_softmax_blocks, op_macs, NULL,

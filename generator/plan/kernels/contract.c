@@ -149,6 +149,25 @@ void holes_narrow(struct draft *draft, const struct dim *k)
     name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});
 }
 
+void holes_rows(struct draft *draft, const struct dim *k)
+{
+    const struct storage *storage = draft->narrow;
+    const bool scaled = storage_is_scaled(storage);
+    int64_t depth = 0;
+
+    dim_is_const(k, &depth);
+    hole_int(draft, "T_scaled", scaled);
+    hole_dim(draft, "T_ldw", scaled ? dim_const(&draft->cx->arena, storage_row_bytes(storage, depth)) : k);
+    if (!scaled)
+        return;
+    hole_int(draft, "T_bits", storage->bits);
+    hole_int(draft, "T_grouped", storage->group > 0);
+    hole_int(draft, "T_group", storage->group);
+    hole_int(draft, "T_groups", storage_groups(storage, depth));
+    hole_int(draft, "T_scales", step_packed(draft->step, 1)->n * storage_row_bytes(storage, depth));
+    name_pointer(draft, "s", (struct element){storage->scale, DTYPE_FLOAT32});
+}
+
 /* Rows as integers: see the head of gemm_int8. */
 static void holes_int8(struct draft *draft, const struct dim *k)
 {

@@ -136,6 +136,9 @@ const struct kernel *drafted_kernel(struct making *making, bool over_y, int *hea
 /* How the weight lies that is packed in fewer bits, over so many steps: see the head of gemm_narrow. */
 void holes_narrow(struct draft *draft, const struct dim *k);
 
+/* The same on a GPU, where it lies by rows: see the head of lookup.cu. */
+void holes_rows(struct draft *draft, const struct dim *k);
+
 /* Behind the result of a product: x, the weight and the bias, packed or where they lie. */
 void weighted_operands(struct making *making, struct kernel_call *call);
 

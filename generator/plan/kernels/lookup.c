@@ -20,7 +20,11 @@ static void holes_lookup(struct draft *draft)
     add_parameter(draft, draft->weights, false, "w");
     hole_dim(draft, "T_m", dims_product(cx, index, 0, index->ndim));
     hole_dim(draft, "T_k", table->dims[0]);
-    holes_narrow(draft, table->dims[0]);
+    if (draft->plan->backend->apart)
+        holes_rows(draft, table->dims[0]);
+    else
+        holes_narrow(draft, table->dims[0]);
+    guard_reads(draft);
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s: the rows of w (%s, %s) that x %s names, w in %s",
         shape_text(&cx->arena, y->ndim, y->dims), dim_text(&cx->arena, table->dims[1]),

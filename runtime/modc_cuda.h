@@ -270,6 +270,56 @@ MODC_DEVICE uint32_t modc_word(const uint32_t words[4], int number)
     return number & 1 ? odd : even;
 }
 
+/* Integers of scaled rows: note [scaled rows] in modc_simd_scalar.h. That of step k; and four of steps k on, a multiple of 4, in the bytes
+ * of a word, each so much more that it is not below 0: 128, or of four bits 8. */
+MODC_DEVICE int modc_row_get(const modc_int8 *row, const int k, const int bits)
+{
+    if (bits == 8)
+        return row[k];
+    return (int)((uint8_t)row[k / 8 * 4 + k % 4] >> k % 8 / 4 * 4 & 15) - 8;
+}
+
+MODC_DEVICE unsigned modc_row_four(const unsigned *words, const int k, const int bits)
+{
+    return bits == 8 ? words[k / 4] ^ 0x80808080u : words[k / 8] >> k % 8 & 0x0f0f0f0fu;
+}
+
+/* The same as they are. */
+MODC_DEVICE int modc_row_signed(const unsigned *words, const int k, const int bits)
+{
+    const unsigned four = bits == 8 ? words[k / 4]
+                                    : (modc_row_four(words, k, bits) | 0x80808080u) - 0x08080808u;
+
+    return (int)(bits == 8 ? four : four ^ 0x80808080u);
+}
+
+/* Two words at a multiple of 8 bytes, or whole fours of them at a multiple of 16. */
+MODC_DEVICE void modc_words(unsigned *words, const void *from, const int count)
+{
+    if (count == 2) {
+        const uint2 two = *(const uint2 *)from;
+
+        words[0] = two.x;
+        words[1] = two.y;
+    }
+    MODC_UNROLL
+    for (int i = 0; i < count / 4; i++) {
+        const uint4 four = ((const uint4 *)from)[i];
+
+        words[4 * i] = four.x;
+        words[4 * i + 1] = four.y;
+        words[4 * i + 2] = four.z;
+        words[4 * i + 3] = four.w;
+    }
+}
+
+/* What byte j of such a word stands for: put below 2^23, a sum of which and a byte is exact. */
+MODC_DEVICE float modc_row_value(const unsigned word, const int j, const int bits)
+{
+    return __int_as_float((int)__byte_perm(word, 0x4b000000u, 0x7650u + (unsigned)j)) -
+           (bits == 8 ? 8388736.0f : 8388616.0f);
+}
+
 /* NaN wins, as in PyTorch. */
 MODC_DEVICE float modc_nan_max(float a, float b)
 {
@@ -284,13 +334,15 @@ MODC_DEVICE double modc_nan_max(double a, double b)
 /* For values of the type: modc_warp_sum and modc_warp_max of the lanes of a warp, which all get them; modc_block_sum and
  * modc_block_max of a block of `warps` whole warps, in an order that never changes, which all threads get. cells: one for each warp,
  * into which modc_fill_cells puts its number, behind which all threads may read them; used again only behind a barrier. */
-#define MODC_SUMS_OF(type)                                                                                   \
+#define MODC_WARP_SUM_OF(type)                                                                               \
     MODC_DEVICE type modc_warp_sum(type x)                                                                   \
     {                                                                                                        \
         for (int d = 16; d > 0; d /= 2)                                                                      \
             x += __shfl_xor_sync(MODC_WARP, x, d);                                                           \
         return x;                                                                                            \
-    }                                                                                                        \
+    }
+#define MODC_SUMS_OF(type)                                                                                   \
+    MODC_WARP_SUM_OF(type)                                                                                   \
     MODC_DEVICE type modc_warp_max(type x)                                                                   \
     {                                                                                                        \
         for (int d = 16; d > 0; d /= 2)                                                                      \
@@ -321,6 +373,7 @@ MODC_DEVICE double modc_nan_max(double a, double b)
         return x;                                                                                            \
     }
 
+MODC_WARP_SUM_OF(int)
 MODC_SUMS_OF(float)
 MODC_SUMS_OF(double)
 

@@ -377,15 +377,11 @@ MODC_INLINE void modc_panel_set(modc_int8 *integers, int k, int lane, int steps,
 /* note [scaled rows]
  * The same weights as a GPU has them: the integers of a row lie side by side, at a multiple of 16 bytes: bytes; or, of four bits, words
  * of eight steps in K, each plus 8, of which byte j has step j in its lower half and step j + 4 in the upper, so that either half of a
- * word is four steps in their order. Integers behind the last step are 0. The scales [N][groups] follow behind all rows. */
+ * word is four steps in their order. Integers behind the last step are 0. The scales [N][groups] follow behind all rows. What they are
+ * multiplied with, rounded to int8 as note [rows in int8] in modc_simd_dot.h has it, is the scale of the row, 16 bytes behind it the
+ * integers, and 0 behind these up to a multiple of 32. */
 #define MODC_ROW_BYTES(k, bits) (((k) * (bits) + 127) / 128 * 16)
-
-MODC_INLINE int modc_row_get(const modc_int8 *row, const int k, const int bits)
-{
-    if (bits == 8)
-        return row[k];
-    return (int)((uint8_t)row[k / 8 * 4 + k % 4] >> k % 8 / 4 * 4 & 15) - 8;
-}
+#define MODC_ROUNDED_BYTES(k) (16 + ((k) + 31) / 32 * 32)
 
 /* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4; steps: of K in a word of a row, 8 of four
  * bits; 4, or 1 for bytes alone. */

@@ -187,7 +187,13 @@ int64_t storage_row_bytes(const struct storage *storage, int64_t k)
 
 int64_t storage_rows(const struct storage *storage, int64_t n, int64_t k)
 {
-    return n * (storage_row_bytes(storage, k) + storage_groups(storage, k) * dtype_rows[storage->scale].bytes);
+    return n *
+           (storage_row_bytes(storage, k) + storage_groups(storage, k) * dtype_rows[storage->scale].bytes);
+}
+
+int64_t storage_rounded(int64_t k)
+{
+    return MODC_ROUNDED_BYTES(k);
 }
 
 int storage_steps(const struct storage *storage)

@@ -65,6 +65,9 @@ int64_t storage_panel(const struct storage *storage, int64_t k);
 int64_t storage_row_bytes(const struct storage *storage, int64_t k);
 int64_t storage_rows(const struct storage *storage, int64_t n, int64_t k);
 
+/* And of a row in int8 that these are multiplied with. */
+int64_t storage_rounded(int64_t k);
+
 /* Of rows in int8 that these are multiplied with: elements that are summed up by themselves, bytes of a row. */
 int64_t storage_part(const struct storage *storage, int64_t k);
 int64_t storage_first(const struct storage *storage, int64_t k); /* bytes of it in front of its integers */

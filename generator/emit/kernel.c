@@ -204,6 +204,8 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
         return arena_format(arena, "sizeof(%s) * %s%s", dtype_rows[operand->dtype].c,
                             dim_is_const(operand->count, NULL) ? "" : "(size_t)",
                             dim_c_text(cx, use_dim(scene->uses, operand->count), true));
+    case OPERAND_WORD:
+        return operand->name;
     case OPERAND_NULL:
         return "NULL";
     case OPERAND_FAULT:

@@ -311,13 +311,6 @@ static bool check_storage(struct cx *cx, const struct module_tree *tree, const s
         diag_hint(cx, "leave one of the two out");
         return false;
     }
-    if (storage_is_scaled(own->kind) && strcmp(spec_variant_device(spec, tree->variant), "cpu") != 0) {
-        diag_error(cx, own->value_loc,
-                   "weights are packed as %s for the processor alone by this version of modc",
-                   own->kind->name);
-        diag_hint(cx, "on cuda they are packed as bfloat16 or float16");
-        return false;
-    }
     if (storage_is_scaled(own->kind) && (spec->backward || spec->training)) {
         diag_error(cx, own->value_loc,
                    "weights in %s are for inference: what trains them needs all of their bits",

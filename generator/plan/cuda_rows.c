@@ -38,7 +38,30 @@ bool fits_cuda_floats(const struct graph *graph, const struct op *op)
 
 bool fits_cuda_narrow(const struct graph *graph, const struct op *op)
 {
-    return op_storage(graph, op);
+    return op_storage(graph, op) && !op_storage(graph, op)->dynamic;
+}
+
+bool fits_cuda_halves(const struct graph *graph, const struct op *op)
+{
+    return fits_cuda_narrow(graph, op) && !storage_is_scaled(op_storage(graph, op));
+}
+
+bool fits_cuda_scaled(const struct graph *graph, const struct op *op)
+{
+    return fits_cuda_narrow(graph, op) && storage_is_scaled(op_storage(graph, op));
+}
+
+bool fits_cuda_int8(const struct graph *graph, const struct op *op)
+{
+    return op_storage(graph, op) && op_storage(graph, op)->dynamic;
+}
+
+int64_t scratch_cuda_int8(const struct op *op, const struct storage *storage)
+{
+    const struct product p = product_of(op, false);
+
+    (void)storage;
+    return p.batches * p.m * storage_rounded(p.k);
 }
 
 int64_t product_rows_at_once(const struct op *op)
@@ -49,6 +72,24 @@ int64_t product_rows_at_once(const struct op *op)
     while (rows < m && rows < FEW_ROWS)
         rows *= 2;
     return rows;
+}
+
+struct scaled_dots scaled_dots_of(const struct op *op, const struct storage *storage)
+{
+    enum { WARPS_OF_BLOCK = 8, SUMS = 16, CELLS = 4096 };
+    const struct product p = product_of(op, false);
+    struct scaled_dots dots = {.rows = product_rows_at_once(op), .columns = 4, .chunk = 128 / storage->bits};
+
+    while (dots.columns > 1 &&
+           (p.n < dots.columns * WARPS_OF_BLOCK * PROCESSORS || dots.rows * dots.columns > SUMS))
+        dots.columns /= 2;
+    dots.page = parts_of(p.k, dots.chunk) * dots.chunk;
+    if (dots.page > CELLS / dots.rows)
+        dots.page = CELLS / dots.rows;
+    dots.part = dots.chunk;
+    while (storage->group % dots.part != 0)
+        dots.part /= 2;
+    return dots;
 }
 
 /* Neighbours along an axis, counted from the last one, that do not lie side by side take a line of the cache each. */

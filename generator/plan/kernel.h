@@ -242,6 +242,7 @@ enum operand_kind {
     OPERAND_SCRATCH, /* at an offset of the workspace */
     OPERAND_SIZE,    /* one of the spec's */
     OPERAND_NUMBER,  /* an integer: `offset` */
+    OPERAND_WORD,    /* a constant of the runtime: `name` */
     OPERAND_BYTES,   /* of so many elements: `count` of `dtype`; those of `value`, where that is a tensor */
     OPERAND_NULL,    /* a pointer that is not used */
     OPERAND_FAULT,   /* of a guarded kernel: what checks have noted */

@@ -225,9 +225,22 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
 }
 
+static bool is_scaled(const struct packed *entry)
+{
+    return storage_is_scaled(entry->storage);
+}
+
 static const char *scaled_comment(struct cx *cx, const struct packed *entry)
 {
     const struct storage *storage = entry->storage;
+
+    if (entry->format == PACKED_ROWS)
+        return arena_format(&cx->arena, "%s, %s [%lld][%lld] and %s scales [%lld][%lld]",
+                            storage_text(&cx->arena, storage),
+                            storage->bits < 8 ? "bytes of two integers" : "integers", (long long)entry->n,
+                            (long long)storage_row_bytes(storage, entry->k), dtype_rows[storage->scale].name,
+                            (long long)entry->n, (long long)storage_groups(storage, entry->k));
+
     const int64_t panels = (entry->n + entry->panel - 1) / entry->panel;
     const int steps = storage_steps(storage);
 
@@ -244,10 +257,10 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
 {
     int planes = winograd_side(entry->format) * winograd_side(entry->format);
 
+    if (is_scaled(entry))
+        return scaled_comment(cx, entry);
     switch (entry->format) {
     case PACKED_PANELS:
-        if (storage_is_scaled(entry->storage))
-            return scaled_comment(cx, entry);
         if (entry->woven)
             return arena_format(&cx->arena, "panels [%lld][%lld][%d][%d]",
                                 (long long)(entry->count / entry->k / entry->groups / entry->panel),
@@ -289,9 +302,10 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     int64_t extents[2] = {1, 1}, steps[2] = {0, 0}, unit = 1;
     int axes = 0;
 
-    if (entry->format != PACKED_PANELS || entry->groups > 1 || entry->woven || entry->panel != PANEL ||
-        (!storage_is_scaled(entry->storage) &&
-         (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
+    if ((entry->format == PACKED_PANELS ? entry->panel != PANEL
+                                        : entry->format != PACKED_ROWS || !is_scaled(entry)) ||
+        entry->groups > 1 || entry->woven ||
+        (!is_scaled(entry) && (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
         entry->operand_count != 1 || entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 ||
         entry->k == 0)
         return NULL;
@@ -435,8 +449,10 @@ static void count_elements(struct packed *entry, int planes)
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
-    if (storage_is_scaled(entry->storage))
-        entry->count = (entry->n + panel - 1) / panel * storage_panel(entry->storage, entry->k);
+    if (is_scaled(entry))
+        entry->count = entry->format == PACKED_ROWS
+                           ? storage_rows(entry->storage, entry->n, entry->k)
+                           : (entry->n + panel - 1) / panel * storage_panel(entry->storage, entry->k);
     if (planes > 0) {
         entry->zero = entry->n % panel != 0;
         entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
@@ -571,10 +587,10 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
 
     count_elements(entry, planes);
     if (!entry->op) {
-        if (!storage_is_scaled(entry->storage))
+        if (!is_scaled(entry))
             make_parts(cx, entry, &made, planes);
         entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
-        assert((entry->panels || !storage_is_scaled(entry->storage)) && "op_storage has views of matrices");
+        assert((entry->panels || !is_scaled(entry)) && "op_storage has views of matrices");
     }
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value, packing.n_axis);

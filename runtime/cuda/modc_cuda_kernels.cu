@@ -136,6 +136,105 @@ extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_
                                  (int64_t)bytes);
 }
 
+/* ---- weights as integers ---- */
+
+static __device__ void put_scale(void *scales, int at, int type, float scale)
+{
+    if (type == MODC_FLOAT32)
+        ((float *)scales)[at] = scale;
+    else
+        ((uint16_t *)scales)[at] = type == MODC_FLOAT16 ? modc_f32_to_half(scale)
+                                                        : modc_f32_to_bfloat16(scale);
+}
+
+/* The integers of steps `from` to `to` - 1, multiples of 8, of a row at w, and 0 from step k on. */
+static __device__ void put_integers(modc_int8 *y, const float *w, int from, int to, int k, int column,
+                                    float times, int bits, enum modc_scaling scaling)
+{
+    for (int j = from; j < to; j += 8) {
+        int whole[8];
+
+        for (int s = 0; s < 8; s++)
+            whole[s] = j + s < k ? modc_scaled_int(w[(ptrdiff_t)(j + s) * column], times, bits, scaling) : 0;
+        if (bits == 8) {
+            for (int s = 0; s < 8; s++)
+                y[j + s] = (modc_int8)whole[s];
+        } else {
+            for (int s = 0; s < 4; s++)
+                y[j / 2 + s] = (modc_int8)(uint8_t)((whole[s + 4] + 8) << 4 | (whole[s] + 8));
+        }
+    }
+}
+
+/* A thread a group of a row. */
+static __global__ void __launch_bounds__(THREADS)
+    pack_rows(modc_int8 *y, const float *w, int n, int k, int row, int column, int bits, int group, int scale,
+              enum modc_scaling scaling)
+{
+    const int groups = (k + group - 1) / group, bytes = MODC_ROW_BYTES(k, bits);
+
+    for (int at = MODC_THREAD(THREADS); at < n * groups; at += MODC_THREADS(THREADS)) {
+        const int i = at / groups, first = at % groups * group, last = first + group >= k;
+        const float *const from = w + (ptrdiff_t)i * row;
+        const float own = modc_scale_of(from + (ptrdiff_t)first * column, modc_min(group, k - first), column,
+                                        bits, scaling);
+
+        put_scale(y + (ptrdiff_t)n * bytes, at, scale, own);
+        put_integers(y + (ptrdiff_t)i * bytes, from, first, last ? bytes * 8 / bits : first + group, k,
+                     column, own != 0.0f ? 1.0f / own : 0.0f, bits, scaling);
+    }
+}
+
+extern "C" int modc_cuda_pack_rows(void *stream, void *y, const float *w, int n, int k, int row, int column,
+                                   int bits, int group, enum modc_dtype scale, int gguf)
+{
+    return (int)MODC_LAUNCH_OVER(pack_rows, (int64_t)n * ((k + group - 1) / group), THREADS, stream,
+                                 (modc_int8 *)y, w, n, k, row, column, bits, group, (int)scale,
+                                 gguf ? MODC_GGUF : MODC_SYMMETRIC);
+}
+
+/* The nearest integer, of two the even one: 1.5 * 2^23 leaves a sum no bits for fractions. Within -128 and 127; 0 for what is no number. */
+static __device__ unsigned rounded_byte(float value)
+{
+    const float within = value > -128.0f ? value < 127.0f ? value : 127.0f : -128.0f;
+
+    return value == value ? modc_f32_to_bits(within + 12582912.0f) & 255u : 0u;
+}
+
+/* A block a row: its largest size, then its integers. */
+static __global__ void __launch_bounds__(THREADS)
+    round_rows(modc_int8 *y, const float *x, int m, int k, int row, int column)
+{
+    __shared__ float cells[THREADS / 32];
+
+    for (int i = (int)blockIdx.x; i < m; i += (int)gridDim.x) {
+        const float *const from = x + (ptrdiff_t)i * row;
+        modc_int8 *const to = y + (ptrdiff_t)i * MODC_ROUNDED_BYTES(k);
+        float most = 0.0f;
+
+        for (int j = (int)threadIdx.x; j < k; j += THREADS)
+            most = modc_nan_max(most, modc_f32s_abs(from[(ptrdiff_t)j * column]));
+
+        const float largest = modc_block_max(most, cells, THREADS / 32) / 127.5f;
+        const float scale = largest <= 1.1920929e-7f ? 1.1920929e-7f : largest, times = 1.0f / scale;
+
+        if (threadIdx.x == 0)
+            *(float *)(void *)to = scale;
+        for (int j = (int)threadIdx.x * 4; j < MODC_ROUNDED_BYTES(k) - 16; j += THREADS * 4) {
+            unsigned word = 0;
+
+            for (int s = 0; s < 4 && j + s < k; s++)
+                word |= rounded_byte(from[(ptrdiff_t)(j + s) * column] * times) << 8 * s;
+            *(unsigned *)(void *)(to + 16 + j) = word;
+        }
+    }
+}
+
+extern "C" int modc_cuda_round_rows(void *stream, void *y, const float *x, int m, int k, int row, int column)
+{
+    return (int)MODC_LAUNCH_EACH(round_rows, m, 8192, THREADS, stream, (modc_int8 *)y, x, m, k, row, column);
+}
+
 /* As arguments, which a launch takes with it: a copy from memory that is pinned would be made later. */
 struct words {
     uint64_t at[400];

@@ -433,6 +433,23 @@ template <class T> __attribute__((noinline, no_sanitize("thread"))) static T __l
     cuda_host_fresh(p, sizeof *p);
     return *p;
 }
+/* Four of the bytes of x and y, 0 to 7, which the halves of selector's bytes name. */
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector)
+{
+    const uint64_t both = (uint64_t)y << 32 | x;
+    unsigned bytes = 0;
+
+    for (int i = 0; i < 4; i++)
+        bytes |= (unsigned)(both >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+    return bytes;
+}
+/* c + the products of the signed bytes of a and b. */
+static inline int __dp4a(int a, int b, int c)
+{
+    for (int i = 0; i < 32; i += 8)
+        c += (int)(signed char)((unsigned)a >> i) * (int)(signed char)((unsigned)b >> i);
+    return c;
+}
 static inline float rsqrtf(float x)
 {
     return 1 / sqrtf(x);

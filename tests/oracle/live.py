@@ -56,8 +56,6 @@ def try_spec(seed, args, catalogue, runtime):
     again += f" --kind {args.kind}" if args.kind else ""
     lines, drawn, runs = [], [], len(found["runs"])
     flags = program.FLAGS[seed % len(program.FLAGS)] if args.flags is None else args.flags
-    if found.get("integers") and flags.startswith("cuda"):  # packed for the processor alone
-        flags = program.FLAGS[0]
     faults, ops = program.check(args.modc, folder, found, runtime, flags, args.timeout)
     names = ", ".join(run["name"] for run in found["runs"])
     lines.append(f"seed {seed}: {found['kind']}, {found['dtype']}, {names}: {'FAILED' if faults else 'ok'}")

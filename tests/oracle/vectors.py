@@ -7,7 +7,7 @@
 
 On cuda all cases are the same, but those that force an algorithm of a processor; what is not computed there yet is listed in
 tests/vectors/cuda_refused.txt, has to be refused, and no other case may be. --emulate check: kernels are looked at while they run, in one
-case of each spec. --gpu: 77 (skipped) where nvcc or a GPU is missing.
+case of each spec, and those of weights in integers always. --gpu: 77 (skipped) where nvcc or a GPU is missing.
 """
 import argparse
 import concurrent.futures
@@ -40,7 +40,7 @@ def reaches(modc, spec, options):
     """None, or which algorithm of --plan no step of the model has."""
     settings = []
     for option, value in zip(options, options[1:]):
-        settings += [option, value] if option in ("--set", "--dtype", "--plan") else []
+        settings += [option, value] if option in ("--set", "--dtype", "--plan", "--device") else []
     done = subprocess.run([*modc, "check", spec, *settings, "--dump=plan.json"], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         return f"modc check {spec} {' '.join(settings)}: {done.stderr}"
@@ -55,6 +55,9 @@ def reaches(modc, spec, options):
 
 
 REFUSED = ROOT / "tests" / "vectors" / "cuda_refused.txt"
+# Kernels that no other spec has, of which costs choose some for many rows alone: (spec, --plan).
+INTEGERS = [(spec, plan) for spec, tiles in (("tests/specs/storage_int8.yaml", "narrow_tiles"), ("tests/specs/dynamic.yaml", "int8_tiles"))
+            for plan in ("", f"contract={tiles}")]
 
 
 def refused_cases():
@@ -84,7 +87,15 @@ def on_cuda(lines, emulate, part, every):
         if " --plan " not in line:
             by_spec.setdefault(line.split()[1], []).append(line)
     index, count = (int(number) for number in part.split("/"))
-    chosen = list(by_spec.values())[every // 2::every][index::count]
+    chosen = list(by_spec.values())[every // 2::every]
+    for spec, plan in INTEGERS if emulate == "check" else ():
+        for line in by_spec.get(spec, [])[:1]:
+            name, rest = line.split(" ", 1)
+            if plan:
+                chosen.append([f"{name}_{plan.partition('=')[2]} {rest} --plan {plan}"])
+            elif by_spec[spec] not in chosen:
+                chosen.append([line])
+    chosen = chosen[index::count]
     return [line for spec in chosen for line in (spec[:1] if emulate == "check" else spec)]
 
 

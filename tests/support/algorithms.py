@@ -1,7 +1,8 @@
 """Every algorithm of every op but those of sequences stands in one model, tests/specs/rows.yaml, on a processor and on cuda, whose text the
 suite of compilers compiles: so no two of them have functions of one name, whatever operands they share. Those that no
 costs choose there are forced. On cuda the operands of tests/specs/rows_wide.yaml choose others.
-Those of sequences stand in a decoder and in a Mamba, those of narrow weights in a model of its own, for a processor and for a chip; those of rows in integers, too.
+Those of sequences stand in a decoder and in a Mamba, those of narrow weights in a model of its own, for a processor, for a chip and on
+cuda; those of rows in integers, too, which many rows have others for.
 
     python3 tests/support/algorithms.py MODC WORK COMPILER FLAGS     from the root of the repository; FLAGS with commas
     CXX compiles kernels
@@ -22,7 +23,8 @@ FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recu
 CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
 # (name of a folder, spec, options)
 MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
-          ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("dynamic", DYNAMIC, []),
+          ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("narrow_cuda", NARROW, CUDA),
+          ("dynamic", DYNAMIC, []), ("dynamic_cuda", DYNAMIC, [*CUDA, "--set", "batch=16384"]),
           *((f"{pathlib.Path(spec).stem}{''.join(options[1:])}", spec, options) for spec in WRITERS for options in ([], CUDA)),
           *((name, SPEC, ["--plan", plan]) for name, plan in sorted(FORCED.items()))]
 

@@ -82,6 +82,25 @@ static void holes_strided(struct draft *draft)
     }
 }
 
+void holes_rows(struct draft *draft, const struct dim *k)
+{
+    const struct storage *storage = draft->narrow;
+    const bool scaled = storage_is_scaled(storage);
+    int64_t depth = 0;
+
+    dim_is_const(k, &depth);
+    hole_int(draft, "T_scaled", scaled);
+    hole_dim(draft, "T_ldw", scaled ? dim_const(&draft->cx->arena, storage_row_bytes(storage, depth)) : k);
+    if (!scaled)
+        return;
+    hole_int(draft, "T_bits", storage->bits);
+    hole_int(draft, "T_grouped", storage->group > 0);
+    hole_int(draft, "T_group", storage->group);
+    hole_int(draft, "T_groups", storage_groups(storage, depth));
+    hole_int(draft, "T_scales", step_packed(draft->step, 1)->n * storage_row_bytes(storage, depth));
+    name_pointer(draft, "s", (struct element){storage->scale, DTYPE_FLOAT32});
+}
+
 /* y = x . w of threads, which read all operands where they lie; packed weights as rows. */
 static void holes_threads(struct draft *draft)
 {
@@ -112,6 +131,23 @@ static void holes_threads(struct draft *draft)
     hole_int(draft, "T_even", dim_is_const(m, &extent) && extent % rows == 0);
     hole_int(draft, "T_along_m", dim_equals(xm, 1) && !dim_equals(k, 1));
     hole_int(draft, "T_along_n", dim_equals(wn, 1));
+    if (!draft->narrow || !storage_is_scaled(draft->narrow)) {
+        hole_int(draft, "T_scaled", false);
+        return;
+    }
+
+    const struct scaled_dots dots = scaled_dots_of(op, draft->narrow);
+    const int64_t depth = dim_upper(k);
+    const bool parted = draft->narrow->group > 0 || depth > storage_part(draft->narrow, depth);
+
+    holes_rows(draft, k);
+    hole_int(draft, "T_columns", dots.columns);
+    hole_int(draft, "T_chunk", dots.chunk);
+    hole_int(draft, "T_page", dots.page);
+    hole_int(draft, "T_part", dots.part);
+    hole_int(draft, "T_parted", parted);
+    hole_int(draft, "T_span", storage_part(draft->narrow, INT64_MAX));
+    hole_dim(draft, "T_row", dim_const(&cx->arena, storage_rounded(depth)));
 }
 
 /* How gemm_panel goes over w: see its head. */
@@ -147,25 +183,6 @@ void holes_narrow(struct draft *draft, const struct dim *k)
     hole_shape(draft, "T_panel",
                scaled ? storage_panel(storage, depth) : depth * lanes_of(draft, draft->kernel->computed));
     name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});
-}
-
-void holes_rows(struct draft *draft, const struct dim *k)
-{
-    const struct storage *storage = draft->narrow;
-    const bool scaled = storage_is_scaled(storage);
-    int64_t depth = 0;
-
-    dim_is_const(k, &depth);
-    hole_int(draft, "T_scaled", scaled);
-    hole_dim(draft, "T_ldw", scaled ? dim_const(&draft->cx->arena, storage_row_bytes(storage, depth)) : k);
-    if (!scaled)
-        return;
-    hole_int(draft, "T_bits", storage->bits);
-    hole_int(draft, "T_grouped", storage->group > 0);
-    hole_int(draft, "T_group", storage->group);
-    hole_int(draft, "T_groups", storage_groups(storage, depth));
-    hole_int(draft, "T_scales", step_packed(draft->step, 1)->n * storage_row_bytes(storage, depth));
-    name_pointer(draft, "s", (struct element){storage->scale, DTYPE_FLOAT32});
 }
 
 /* Rows as integers: see the head of gemm_int8. */

@@ -138,10 +138,28 @@ static const struct kernel *panels_kernel(const struct making *making, const str
 
 static void add_word(struct making *making, struct kernel_call *call, const char *word)
 {
-    add_operand(making, call, (struct operand){.kind = OPERAND_CONSTANT, .name = word});
+    add_operand(making, call, (struct operand){.kind = OPERAND_WORD, .name = word});
 }
 
-/* The same as integers with scales. */
+/* The same as integers with scales, on a GPU by rows. */
+static void call_scaled_rows(struct making *making, const struct packed *entry)
+{
+    const struct storage *storage = entry->storage;
+    const struct panel_source *source = entry->panels;
+    struct kernel_call *call = add_call(making,
+                                        library_kernel(making->cx, making->plan, "modc_cuda_pack_rows"));
+    const int64_t numbers[] = {entry->n,      entry->k,      source->row,
+                               source->pixel, storage->bits, storage_group(storage, entry->k)};
+
+    add_operand(making, call, entry_operand(making, entry, 0));
+    add_operand(making, call, source_operand(making, entry, 0, 0));
+    for (int i = 0; i < COUNT(numbers); i++)
+        add_number(making, call, numbers[i]);
+    add_word(making, call, dtype_rows[storage->scale].modc);
+    add_number(making, call, storage->gguf);
+}
+
+/* The same in panels. */
 static void call_scaled(struct making *making, const struct packed *entry)
 {
     static const char *const scales[] = {[DTYPE_FLOAT32] = "MODC_SCALE_F32",
@@ -234,7 +252,9 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
 static void make_parts(struct making *making, const struct packed *entry)
 {
     if (entry->panels) {
-        (storage_is_scaled(entry->storage) ? call_scaled : call_panels)(making, entry);
+        (!storage_is_scaled(entry->storage) ? call_panels
+         : entry->format == PACKED_ROWS     ? call_scaled_rows
+                                            : call_scaled)(making, entry);
         return;
     }
     for (int i = 0; i < entry->part_count; i++) {

@@ -76,12 +76,12 @@ int64_t product_rows_at_once(const struct op *op)
 
 struct scaled_dots scaled_dots_of(const struct op *op, const struct storage *storage)
 {
-    enum { WARPS_OF_BLOCK = 8, SUMS = 16, CELLS = 4096 };
+    enum { WARPS_OF_BLOCK = 8, SUMS = 16, VALUES = 64, CELLS = 4096 };
     const struct product p = product_of(op, false);
     struct scaled_dots dots = {.rows = product_rows_at_once(op), .columns = 4, .chunk = 128 / storage->bits};
 
-    while (dots.columns > 1 &&
-           (p.n < dots.columns * WARPS_OF_BLOCK * PROCESSORS || dots.rows * dots.columns > SUMS))
+    while (dots.columns > 1 && (p.n < dots.columns * WARPS_OF_BLOCK * PROCESSORS ||
+                                dots.rows * dots.columns > SUMS || dots.chunk * dots.columns > VALUES))
         dots.columns /= 2;
     dots.page = parts_of(p.k, dots.chunk) * dots.chunk;
     if (dots.page > CELLS / dots.rows)

@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
                 for (int k = (int)threadIdx.x; k < chunks * T_chunk; k += 256)
                     rows[i][k + k / T_chunk * 4] = k < steps && row + i < T_m ? T_GET(x, x[(row + i) * T_xm + (first + k) * T_xk]) : 0;
             __syncthreads();
-            MODC_UNROLL_BY(2)
+            MODC_UNROLL_BY(T_IF(T_bits == 8, 2, 1))
             for (int chunk = lane; chunk < chunks; chunk += 32) {
                 const int k = first + chunk * T_chunk;
                 unsigned words[T_columns][4];

@@ -7,7 +7,7 @@
 
 On cuda all cases are the same, but those that force an algorithm of a processor; what is not computed there yet is listed in
 tests/vectors/cuda_refused.txt, has to be refused, and no other case may be. --emulate check: kernels are looked at while they run, in one
-case of each spec, and those of weights in integers always. --gpu: 77 (skipped) where nvcc or a GPU is missing.
+case of each spec. There, and on a GPU, those of weights in integers are among them always. --gpu: 77 (skipped) where nvcc or a GPU is missing.
 """
 import argparse
 import concurrent.futures
@@ -88,7 +88,7 @@ def on_cuda(lines, emulate, part, every):
             by_spec.setdefault(line.split()[1], []).append(line)
     index, count = (int(number) for number in part.split("/"))
     chosen = list(by_spec.values())[every // 2::every]
-    for spec, plan in INTEGERS if emulate == "check" else ():
+    for spec, plan in INTEGERS if emulate != "plain" else ():
         for line in by_spec.get(spec, [])[:1]:
             name, rest = line.split(" ", 1)
             if plan:

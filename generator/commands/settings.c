@@ -87,6 +87,8 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
 {
     const struct options *options = cx->options;
     const bool arduino = bundle_is_arduino(options);
+    const char *embedded = options->command == COMMAND_RUN ? "--weights of integers, which are embedded,"
+                                                           : "--weights"; /* of floats are `run`'s driver's */
     const struct {
         const char *name;
         bool given;
@@ -99,7 +101,7 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
         {"--bundle=arduino", arduino, true, false},
         {"--target", options->target && !options->target->gpu && !arduino, true, false},
         {"--plan split", options->split > 0, false, false},
-        {"--weights", options->weights, true, true}, /* embedded: those of `run` are the driver's */
+        {embedded, options->weights, true, true},
         {"--measure", options->measure, true, true},
     };
     bool cpu = false, cuda = false, fine = true;

@@ -15,8 +15,11 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
     (void)x;
     for (int at = MODC_THREAD(256) / 32; at < strips * bands; at += MODC_THREADS(256) / 32) {
         const int row = at / bands * T_each, column = at % bands * T_columns;
-        T_IF(T_grouped, T_real, int)
-        sum[T_each][T_columns] = {};
+#if T_grouped
+        T_real sum[T_each][T_columns] = {};
+#else
+        int sum[T_each][T_columns] = {};
+#endif
 
         for (int chunk = lane; chunk < MODC_PARTS(T_k, T_chunk); chunk += 32) {
             unsigned words[T_columns][4], ahead[T_each][T_chunk / 4];

@@ -294,6 +294,7 @@ class Eager(Torch):
         def replay():
             graph.replay()
             return outputs
+        replay.reads = function  # the memory of its inputs: the graph has their addresses and keeps nothing
         self.take("graph", replay, case.distance([*before, *seen(replay, 1)]))
 
 

@@ -242,6 +242,36 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 /* How many parts of that size cover so many. */
 #define MODC_PARTS(count, part) (((count) + (part)-1) / (part))
 
+/* Four neighbours at once, where modc_starts_four says that they start: one access where they have 16 bytes or fewer. */
+#define MODC_FOUR_OF(type, vector)                                                                           \
+    MODC_DEVICE bool modc_starts_four(const type *p)                                                         \
+    {                                                                                                        \
+        return (size_t)p % sizeof(vector) == 0;                                                              \
+    }                                                                                                        \
+    MODC_DEVICE void modc_read_four(type to[4], const type *from)
+
+MODC_FOUR_OF(float, float4)
+{
+    const float4 four = *(const float4 *)from;
+
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+}
+
+MODC_FOUR_OF(double, double2)
+{
+    const double2 low = *(const double2 *)from, high = *(const double2 *)(from + 2);
+
+    to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
+}
+
+MODC_FOUR_OF(uint16_t, uint2)
+{
+    const uint2 four = *(const uint2 *)from;
+
+    to[0] = (uint16_t)four.x, to[1] = (uint16_t)(four.x >> 16);
+    to[2] = (uint16_t)four.y, to[3] = (uint16_t)(four.y >> 16);
+}
+
 /* Starts a kernel whose threads deal out so many places: a thread each, up to as many blocks as keep any device busy. */
 #define MODC_LAUNCH_OVER(kernel, places, block, stream, ...)                                                 \
     ((places) == 0 ? cudaSuccess                                                                             \

@@ -1,8 +1,10 @@
 /* y[b] (T_m, T_n) = x[b] (T_m, T_k) . w[b] (T_k, T_n) + bias (T_n), and the tail, for b in (T_batch0, T_batch1).
  *
  * A warp takes a column of w, which its lanes read along k, and T_each rows of x, so that w is read once for all of them: for few
- * rows, whose tiles would leave most of the device idle. Where what lies: see matmul_plain.cu. Fits: floats; fast where T_xk and
- * T_wk are 1. */
+ * rows, whose tiles would leave most of the device idle. T_fours: rows of x and columns of w lie in one piece and start, like the
+ * next ones, at multiples of four elements, if the first ones do; then lanes read four at once. T_ahead: how many rounds are read
+ * before their values are needed, as many as registers are there for. Where what lies: see matmul_plain.cu. Fits: floats; fast where
+ * T_xk and T_wk are 1. */
 T_COMMENT
 static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
 {
@@ -30,9 +32,35 @@ static __global__ void __launch_bounds__(256, 1) T_NAME(T_PARAMETERS)
         T_of_y *const to = y + row * T_ym;
 #endif
         T_real sum[T_each] = {};
+        int k = lane;
 
+#if T_fours
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const T_of_x *row_fours = from + 4 * lane;
+            const T_of_w *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(T_ahead)
+            for (int round = 0; round < T_k; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                T_of_w b[4];
+
+                if (T_k % (4 * 32) != 0 && round + 4 * lane >= T_k)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < T_each; i++) {
+                    T_of_x a[4];
+
+                    modc_read_four(a, row_fours + T_IF(T_even, i, modc_min(i, T_m - 1 - row)) * T_xm);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += T_GET(x, a[c]) * T_GET(w, b[c]);
+                }
+            }
+            k = T_k;
+        }
+#endif
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < T_k; k += 32) {
+        for (; k < T_k; k += 32) {
             const T_real b = T_GET(w, by[k * T_wk]);
 
             MODC_UNROLL

@@ -101,6 +101,30 @@ void holes_rows(struct draft *draft, const struct dim *k)
     name_pointer(draft, "s", (struct element){storage->scale, DTYPE_FLOAT32});
 }
 
+static bool is_fours(const struct dim *dim)
+{
+    int64_t value;
+
+    return dim_is_const(dim, &value) && value % 4 == 0;
+}
+
+/* Whether rows of x and columns of w lie in one piece and are a multiple of four elements apart; shorter ones than a warp has lanes
+ * are read at once anyway. */
+static bool reads_fours(struct draft *draft, const struct dim *xm, const struct dim *wn, int merged)
+{
+    enum { LANES = 32 };
+    struct cx *cx = draft->cx;
+    const struct value *x = draft->op->inputs[0], *w = draft->op->inputs[1];
+    bool fours = dim_equals(x->strides[x->ndim - 1], 1) &&
+                 (step_packed(draft->step, 1) || dim_equals(w->strides[w->ndim - 2], 1)) &&
+                 is_fours(x->dims[x->ndim - 1]) && dim_upper(x->dims[x->ndim - 1]) > LANES &&
+                 is_fours(xm) && is_fours(wn);
+
+    for (int b = 0; b < 2; b++)
+        fours &= is_fours(batch_stride(cx, x, b - merged)) && is_fours(batch_stride(cx, w, b - merged));
+    return fours;
+}
+
 /* y = x . w of threads, which read all operands where they lie; packed weights as rows. */
 static void holes_threads(struct draft *draft)
 {
@@ -129,6 +153,8 @@ static void holes_threads(struct draft *draft)
     hole_dim(draft, "T_wn", wn);
     hole_int(draft, "T_each", rows);
     hole_int(draft, "T_even", dim_is_const(m, &extent) && extent % rows == 0);
+    hole_int(draft, "T_fours", reads_fours(draft, xm, wn, merged));
+    hole_int(draft, "T_ahead", rows == 1 ? 4 : rows < 8 ? 2 : 1);
     hole_int(draft, "T_along_m", dim_equals(xm, 1) && !dim_equals(k, 1));
     hole_int(draft, "T_along_n", dim_equals(wn, 1));
     if (!draft->narrow || !storage_is_scaled(draft->narrow)) {

@@ -1365,9 +1365,10 @@ static __global__ void __launch_bounds__(256, 1) y_10_linear(float *restrict y,
         const float *const by = w + j;
         float *const to = y + row * 10;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 128; k += 32) {
+        for (; k < 128; k += 32) {
             const float b = by[k * 10];
 
             MODC_UNROLL
@@ -1410,9 +1411,34 @@ static __global__ void __launch_bounds__(256, 1) y_10_linear_weight_bias(float *
         const float *const by = w + j * 128;
         float *const to = y + row * 10;
         float sum[8] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(1)
+            for (int round = 0; round < 128; round += 4 * 32, row_fours += 4 * 32,
+                 fours += 4 * 32) {
+                float b[4];
+
+                if (128 % (4 * 32) != 0 && round + 4 * lane >= 128)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 128);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 128;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 128; k += 32) {
+        for (; k < 128; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL

@@ -23,9 +23,10 @@ static __global__ void __launch_bounds__(256, 1) trunk_0_linear(float *restrict 
         const float *const by = w + j * 4;
         float *const to = y + row * 64;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 4; k += 32) {
+        for (; k < 4; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -68,9 +69,10 @@ static __global__ void __launch_bounds__(256, 1) trunk_0_linear_act(float *restr
         const float *const by = w + j * 4;
         float *const to = y + row * 64;
         float sum[1] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 4; k += 32) {
+        for (; k < 4; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -114,9 +116,10 @@ static __global__ void __launch_bounds__(256, 1) trunk_0_linear_fused(float *res
         const float *const by = w + j * 4;
         float *const to = y + row * 64;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 4; k += 32) {
+        for (; k < 4; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -160,9 +163,10 @@ static __global__ void __launch_bounds__(256, 1) trunk_0_linear_fused_act(float 
         const float *const by = w + j * 4;
         float *const to = y + row * 64;
         float sum[1] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 4; k += 32) {
+        for (; k < 4; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -221,9 +225,33 @@ static __global__ void __launch_bounds__(256, 1) trunk_2_linear(float *restrict 
         const float *const by = w + j * 64;
         float *const to = y + row * 64;
         float sum[8] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(1)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -266,9 +294,33 @@ static __global__ void __launch_bounds__(256, 1) trunk_2_linear_act(float *restr
         const float *const by = w + j * 64;
         float *const to = y + row * 64;
         float sum[1] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(4)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 1; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -312,9 +364,33 @@ static __global__ void __launch_bounds__(256, 1) trunk_2_linear_fused(float *res
         const float *const by = w + j * 64;
         float *const to = y + row * 64;
         float sum[8] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(1)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -358,9 +434,33 @@ static __global__ void __launch_bounds__(256, 1) trunk_2_linear_fused_act(float 
         const float *const by = w + j * 64;
         float *const to = y + row * 64;
         float sum[1] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(4)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 1; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -405,9 +505,33 @@ static __global__ void __launch_bounds__(256, 1) actor_linear(float *restrict y,
         const float *const by = w + j * 64;
         float *const to = y + row * 2;
         float sum[8] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(1)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -450,9 +574,33 @@ static __global__ void __launch_bounds__(256, 1) actor_linear_weight_bias(float 
         const float *const by = w + j * 64;
         float *const to = y + row * 2;
         float sum[1] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(4)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 1; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -498,9 +646,33 @@ static __global__ void __launch_bounds__(256, 1) critic_linear(float *restrict y
         const float *const by = w + j * 64;
         float *const to = y + row;
         float sum[8] = {};
+        int k = lane;
 
+        if (modc_starts_four(x) && modc_starts_four(w)) {
+            const float *row_fours = from + 4 * lane;
+            const float *fours = by + 4 * lane;
+
+            MODC_UNROLL_BY(1)
+            for (int round = 0; round < 64; round += 4 * 32, row_fours += 4 * 32, fours += 4 * 32) {
+                float b[4];
+
+                if (64 % (4 * 32) != 0 && round + 4 * lane >= 64)
+                    break;
+                modc_read_four(b, fours);
+                MODC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    float a[4];
+
+                    modc_read_four(a, row_fours + modc_min(i, batch - 1 - row) * 64);
+                    MODC_UNROLL
+                    for (int c = 0; c < 4; c++)
+                        sum[i] += a[c] * b[c];
+                }
+            }
+            k = 64;
+        }
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 64; k += 32) {
+        for (; k < 64; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL

@@ -26,9 +26,10 @@ static __global__ void __launch_bounds__(256, 1) y_0_linear_fused(float *restric
         const float *const by = w + j * 4;
         float *const to = y + row * 16;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 4; k += 32) {
+        for (; k < 4; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL
@@ -73,9 +74,10 @@ static __global__ void __launch_bounds__(256, 1) y_0_dinput(float *restrict y,
         const float *const by = w + j;
         float *const to = y + row * 4;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 16; k += 32) {
+        for (; k < 16; k += 32) {
             const float b = by[k * 4];
 
             MODC_UNROLL
@@ -185,9 +187,10 @@ static __global__ void __launch_bounds__(256, 1) y_2_linear(float *restrict y,
         const float *const by = w + j * 16;
         float *const to = y + row * 3;
         float sum[8] = {};
+        int k = lane;
 
         MODC_UNROLL_BY(1) /* more of them cost registers that the sums are in */
-        for (int k = lane; k < 16; k += 32) {
+        for (; k < 16; k += 32) {
             const float b = by[k];
 
             MODC_UNROLL

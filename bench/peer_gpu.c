@@ -89,8 +89,8 @@ static bool open_model(struct peer *peer, const char *weights)
 
 /* Arrays are in the order of the entry, at the maxima of its sizes; of a model with `training:` a call is a step. NULL:
  * peer_failed says why. What it makes stays until the process ends. */
-struct peer *peer_open(const char *weights, const char *name, const struct peer_array *inputs, int input_count,
-                       const struct peer_array *outputs, int output_count)
+struct peer *peer_open(const char *weights, const char *name, const struct peer_array *inputs,
+                       int input_count, const struct peer_array *outputs, int output_count)
 {
     struct peer *peer = calloc(1, sizeof *peer);
     int index = 0;
@@ -104,8 +104,7 @@ struct peer *peer_open(const char *weights, const char *name, const struct peer_
         return NULL;
     peer->entry = &MODC_MODEL.entries[index];
     return is_done(cudaStreamCreateWithFlags(&peer->stream, cudaStreamNonBlocking)) &&
-                   open_model(peer, weights) &&
-                   upload((void **)peer->inputs, inputs, input_count) &&
+                   open_model(peer, weights) && upload((void **)peer->inputs, inputs, input_count) &&
                    upload(peer->outputs, outputs, output_count) && is_done(cudaDeviceSynchronize())
                ? peer
                : NULL;
@@ -147,7 +146,8 @@ double peer_time(struct peer *peer, int replayed, long calls, int apart)
 int peer_read(struct peer *peer, const struct peer_array *outputs, int count)
 {
     for (int i = 0; i < count; i++)
-        if (!is_done(cudaMemcpy(outputs[i].data, peer->outputs[i], outputs[i].bytes, cudaMemcpyDeviceToHost)) ||
+        if (!is_done(
+                cudaMemcpy(outputs[i].data, peer->outputs[i], outputs[i].bytes, cudaMemcpyDeviceToHost)) ||
             !is_done(cudaMemset(peer->outputs[i], 0xFF, outputs[i].bytes)))
             return 1;
     return is_done(cudaDeviceSynchronize()) ? 0 : 1;

@@ -239,38 +239,81 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 #define MODC_THREAD(block) ((int)(blockIdx.x * (block) + threadIdx.x))
 #define MODC_THREADS(block) ((int)(gridDim.x * (block)))
 
+/* The first place of this thread, of blocks of 256, where each takes four places and four more behind those of the whole block. */
+#define MODC_FIRST_FOUR ((int)(blockIdx.x * 2048 + threadIdx.x * 4))
+
 /* How many parts of that size cover so many. */
 #define MODC_PARTS(count, part) (((count) + (part)-1) / (part))
 
-/* Four neighbours at once, where modc_starts_four says that they start: one access where they have 16 bytes or fewer. */
-#define MODC_FOUR_OF(type, vector)                                                                           \
-    MODC_DEVICE bool modc_starts_four(const type *p)                                                         \
-    {                                                                                                        \
-        return (size_t)p % sizeof(vector) == 0;                                                              \
-    }                                                                                                        \
-    MODC_DEVICE void modc_read_four(type to[4], const type *from)
-
-MODC_FOUR_OF(float, float4)
+/* Four neighbours at once, from or to where modc_starts_four says that they start: one access where they have 16 bytes or fewer. */
+MODC_DEVICE void modc_read_four(float to[4], const float *from)
 {
     const float4 four = *(const float4 *)from;
 
     to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
 }
 
-MODC_FOUR_OF(double, double2)
+MODC_DEVICE void modc_write_four(float *to, const float from[4])
+{
+    *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
+}
+
+MODC_DEVICE void modc_read_four(double to[4], const double *from)
 {
     const double2 low = *(const double2 *)from, high = *(const double2 *)(from + 2);
 
     to[0] = low.x, to[1] = low.y, to[2] = high.x, to[3] = high.y;
 }
 
-MODC_FOUR_OF(uint16_t, uint2)
+MODC_DEVICE void modc_write_four(double *to, const double from[4])
+{
+    *(double2 *)to = make_double2(from[0], from[1]);
+    *(double2 *)(to + 2) = make_double2(from[2], from[3]);
+}
+
+MODC_DEVICE void modc_read_four(uint16_t to[4], const uint16_t *from)
 {
     const uint2 four = *(const uint2 *)from;
 
     to[0] = (uint16_t)four.x, to[1] = (uint16_t)(four.x >> 16);
     to[2] = (uint16_t)four.y, to[3] = (uint16_t)(four.y >> 16);
 }
+
+MODC_DEVICE void modc_write_four(uint16_t *to, const uint16_t from[4])
+{
+    *(uint2 *)to = make_uint2(from[0] | (unsigned)from[1] << 16, from[2] | (unsigned)from[3] << 16);
+}
+
+/* Twice four neighbours, from or to anywhere, a multiple of four apart. */
+#define MODC_FOURS_OF(type, vector)                                                                          \
+    MODC_DEVICE bool modc_starts_four(const type *p)                                                         \
+    {                                                                                                        \
+        return (size_t)p % sizeof(vector) == 0;                                                              \
+    }                                                                                                        \
+    MODC_DEVICE void modc_get_fours(type to[8], const type *low, const type *high)                           \
+    {                                                                                                        \
+        if (modc_starts_four(low)) {                                                                         \
+            modc_read_four(to, low);                                                                         \
+            modc_read_four(to + 4, high);                                                                    \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int i = 0; i < 4; i++)                                                                          \
+            to[i] = low[i], to[4 + i] = high[i];                                                             \
+    }                                                                                                        \
+    MODC_DEVICE void modc_put_fours(type *low, type *high, const type from[8])                               \
+    {                                                                                                        \
+        if (modc_starts_four(low)) {                                                                         \
+            modc_write_four(low, from);                                                                      \
+            modc_write_four(high, from + 4);                                                                 \
+            return;                                                                                          \
+        }                                                                                                    \
+        for (int i = 0; i < 4; i++)                                                                          \
+            low[i] = from[i], high[i] = from[4 + i];                                                         \
+    }
+
+MODC_FOURS_OF(float, float4)
+MODC_FOURS_OF(double, double2)
+MODC_FOURS_OF(uint16_t, uint2)
 
 /* Starts a kernel whose threads deal out so many places: a thread each, up to as many blocks as keep any device busy. */
 #define MODC_LAUNCH_OVER(kernel, places, block, stream, ...)                                                 \

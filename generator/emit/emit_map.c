@@ -73,6 +73,58 @@ static void map_scalars(struct loops *k, const struct value_source *source)
     close_all_places(k, k->nest.ndim);
 }
 
+/* Whether threads take twice four neighbours each: of so many that fewer threads keep a device as busy, all side by side. */
+static bool in_fours(struct loops *k)
+{
+    enum { MANY = 1 << 21 };
+    const struct nest *nest = &k->nest;
+
+    if (k->scene->device != DEVICE_CUDA || nest->ndim != 1 || dim_upper(nest->dims[0]) < MANY ||
+        !dim_divides(k->arena, nest->dims[0], dim_const(k->arena, 8), &k->threads))
+        return false;
+    for (int i = 0; i < nest->operand_count; i++)
+        if (!(stride_is(k, i, 0, 1) && dtype_is_float(nest->operands[i].dtype)) &&
+            (i == 0 || !stride_is(k, i, 0, 0)))
+            return false;
+    return true;
+}
+
+/* The second four is a block's reach behind the first, where there are so many left, or the first again: both are read before one is
+ * written. */
+static void map_fours(struct loops *k, const struct value_source *source)
+{
+    const char *type = place_type(k->nest.dims[0]), *count = dim_c(k, k->nest.dims[0]);
+    const char *at = place_name(k, type, 1, "at"), *next = names_new(&k->names, "next"), *each;
+
+    open_block(k, "for (%s %s = MODC_FIRST_FOUR; %s < %s; %s += 8 * MODC_THREADS(256))", type, at, at, count,
+               at);
+    declare(k, "const %s %s = %s + 4 * 256 < %s ? %s + 4 * 256 : %s;", type, next, at, count, at, at);
+    for (int i = 0; i < k->nest.operand_count; i++)
+        if (stride_is(k, i, 0, 1)) {
+            k->pointer[i] = names_new(&k->names, arena_format(k->arena, "%s_fours", k->parameter[i]));
+            declare(k, "%s %s[8];", dtype_rows[k->nest.operands[i].dtype].c, k->pointer[i]);
+        }
+    for (int i = 1; i < k->nest.operand_count; i++)
+        if (stride_is(k, i, 0, 1))
+            statement(k, "modc_get_fours(%s, %s + %s, %s + %s);", k->pointer[i], k->parameter[i], at,
+                      k->parameter[i], next);
+    statement(k, "MODC_UNROLL");
+    k->index[0] = at; /* so that the loop's name is another one */
+    each = loop_name(k);
+    open_block(k, "for (int %s = 0; %s < 8; %s++)", each, each, each);
+    k->index[0] = each;
+    {
+        struct piece value = scalar_value(k, source);
+
+        statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
+    }
+    close_block(k);
+    statement(k, "modc_put_fours(%s + %s, %s + %s, %s);", k->parameter[0], at, k->parameter[0], next,
+              k->pointer[0]);
+    close_block(k);
+    k->index[0] = NULL;
+}
+
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      struct nest_form form, const struct dag *dag, bool takes_function,
                      const struct nest_scene *scene)
@@ -93,6 +145,8 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
         map_turned(&k, form.turned);
     else if (form.way == NEST_ROWS)
         map_rows(&k, &source);
+    else if (in_fours(&k))
+        map_fours(&k, &source);
     else
         map_scalars(&k, &source);
     end_kernel(&k, out, comment, NULL);

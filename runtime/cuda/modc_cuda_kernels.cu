@@ -132,8 +132,8 @@ extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_
 
     for (size_t i = 0; i < each; i++)
         bytes_of.at[i] = ((const unsigned char *)element)[i];
-    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, bytes_of, (int)each,
-                                 (int64_t)bytes);
+    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, bytes_of,
+                                 (int)each, (int64_t)bytes);
 }
 
 /* ---- weights as integers ---- */

@@ -676,6 +676,8 @@ def forced():
     yield again("layers_dense", "tests/layers/dense.yaml", "contract=matmul_strided")
     yield again("storage_29", "tests/specs/storage.yaml", "split=2", "--seed 19", False)
     yield again("mlp_1", mlp, "split=5", "", "specs/digits/weights_mlp.safetensors")
+    yield Case("policy_17_many", policy, "--set batch=40000", "build/vectors/policy_17/inputs.safetensors", trained,
+               "build/vectors/policy_17/expect.safetensors")  # so many might come that threads of a map take more than one
 
 
 def folder(name):

@@ -117,8 +117,8 @@ static bool reads_fours(struct draft *draft, const struct dim *xm, const struct 
     const struct value *x = draft->op->inputs[0], *w = draft->op->inputs[1];
     bool fours = dim_equals(x->strides[x->ndim - 1], 1) &&
                  (step_packed(draft->step, 1) || dim_equals(w->strides[w->ndim - 2], 1)) &&
-                 is_fours(x->dims[x->ndim - 1]) && dim_upper(x->dims[x->ndim - 1]) > LANES &&
-                 is_fours(xm) && is_fours(wn);
+                 is_fours(x->dims[x->ndim - 1]) && dim_upper(x->dims[x->ndim - 1]) > LANES && is_fours(xm) &&
+                 is_fours(wn);
 
     for (int b = 0; b < 2; b++)
         fours &= is_fours(batch_stride(cx, x, b - merged)) && is_fours(batch_stride(cx, w, b - merged));

@@ -107,7 +107,9 @@
 #else
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
 #endif
-/* So many rows are multiplied with narrow weights as these are read; for more they are widened first. */
+/* So many rows are multiplied with narrow weights as these are read; of more the first tile writes down what it made of them
+ * (MODC_WIDENS), and the others read that (MODC_WIDE). */
+enum { MODC_NARROW, MODC_WIDENS, MODC_WIDE };
 #if MODC_LANES == 16
 #define MODC_WIDENS_FROM (3 * MODC_TILE_ROWS)
 #else
@@ -266,11 +268,33 @@ MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
 #define MODC_KEEP(vector) ((void)0)
 #endif
 
-/* Before a tile: keeps what it loads from being hoisted out of the loops around, where it would take registers. */
+/* Keeps what is loaded behind it from being hoisted out of the loops around. */
 #if defined __GNUC__ && !defined __CUDACC__
 #define MODC_FENCE __asm__ volatile("" : : : "memory")
 #else
 #define MODC_FENCE ((void)0)
+#endif
+
+/* Before a tile: MODC_FENCE, and no register of vectors holds anything across it. Else compilers keep the constants of a tail
+ * in registers from tile to tile, and the sums of a tile in memory. */
+#if MODC_LANES == 16 && defined __GNUC__ && defined __x86_64__ && !defined __CUDACC__
+#define MODC_TILE_FENCE                                                                                      \
+    __asm__ volatile(""                                                                                      \
+                     :                                                                                       \
+                     :                                                                                       \
+                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",     \
+                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17",       \
+                       "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",      \
+                       "xmm27", "xmm28", "xmm29", "xmm30", "xmm31")
+#elif MODC_LANES > 1 && defined __GNUC__ && defined __x86_64__ && !defined __CUDACC__
+#define MODC_TILE_FENCE                                                                                      \
+    __asm__ volatile(""                                                                                      \
+                     :                                                                                       \
+                     :                                                                                       \
+                     : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",     \
+                       "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
+#else
+#define MODC_TILE_FENCE MODC_FENCE
 #endif
 
 /* What is read soon, into the cache behind the nearest; of what is read once, into the nearest: from memory, cores of AMD take

@@ -50,7 +50,7 @@ MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const int ldy, const T_of_l
 #endif
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = T_IF(T_apart, bias, T_bias) ? T_OF(bias, load)(bias + j * T_LANES) : T_V(set)(0);

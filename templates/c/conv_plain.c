@@ -18,7 +18,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     const int tile = rows * vectors, x0 = pixel * T_sw - T_pw;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = channel + i % vectors * T_LANES;

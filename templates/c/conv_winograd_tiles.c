@@ -67,7 +67,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const
     const int vectors = columns / T_LANES;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     v += tile * T_c;
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)

@@ -86,7 +86,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const modc_int8 *restrict x, 
     T_vec all[MODC_TILE_REGISTERS];
 #endif
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * T_row;
     w += column / T_P * T_panel;
 #if T_parted

@@ -6,18 +6,12 @@
  * T_k are constants, T_k > 0; T_m may be a size.
  *
  * One row reads w panel by panel, as one stream; T_ahead: from memory, of which what comes a page later is fetched. More rows go in
- * register tiles over two panels at a time. T_widens: where they are more than a tile has, these panels are widened once, into
- * v. Split by columns a slice has whole pairs of panels. v: T_scratch elements. */
+ * register tiles over two panels at a time. T_widens: where they are many, the first tile over these panels puts what it made of
+ * w into v, and the others read that. Split by columns a slice has whole pairs of panels. v: T_scratch elements. */
 
-/* Of columns `column` on of the panels at w, or where `wide` of those that lie at v: their values in step k of K, which
- * `nibble` is k % 8. */
-MODC_INLINE T_vec T_NAME_some(const T_of_w *restrict w T_MORE(T_widens, const T_real *restrict v, const int wide),
-                              const int column, const int k T_MORE(T_packs, const int nibble) T_ARGS)
+/* Of columns `column` on of the panels at w: their values in step k of K, which `nibble` is k % 8. */
+MODC_INLINE T_vec T_NAME_some(const T_of_w *restrict w, const int column, const int k T_MORE(T_packs, const int nibble) T_ARGS)
 {
-#if T_widens
-    if (wide)
-        return T_V(load)(v + MODC_PANEL_AT(column, T_k, T_P) + k * T_P);
-#endif
     w += column / T_P * T_panel + T_head;
     return T_IF(T_packs, modc_int4_load(w + ((k - nibble) / 8 * T_P + column % T_P) * 4, nibble), T_OF(w, load)(w + k * T_P + column % T_P));
 }
@@ -33,7 +27,7 @@ MODC_INLINE T_vec T_NAME_scale(const T_of_w *restrict w, const int column, const
 
 #endif
 /* Adds the products of step k to rows x vectors sums. */
-MODC_INLINE void T_NAME_step(T_vec *sum, const T_of_x *restrict x, const T_of_w *restrict w T_MORE(T_widens, const T_real *restrict v, const int wide),
+MODC_INLINE void T_NAME_step(T_vec *sum, const T_of_x *restrict x, const T_of_w *restrict w T_MORE(T_widens, T_real *restrict v, const int width),
                              const int rows, const int vectors, const int column T_MORE(T_grouped, const T_vec *scale),
                              const int k T_MORE(T_packs, const int nibble) T_ARGS)
 {
@@ -41,10 +35,22 @@ MODC_INLINE void T_NAME_step(T_vec *sum, const T_of_x *restrict x, const T_of_w 
 
     MODC_UNROLL
     for (int j = 0; j < vectors; j++) {
-        value[j] = T_NAME_some(w T_MORE(T_widens, v, wide), column + j * T_LANES, k T_MORE(T_packs, nibble) T_PASS);
+#if T_widens
+        const int at = MODC_PANEL_AT(j * T_LANES, T_k, T_P) + k * T_P;
+
+        if (width == MODC_WIDE) {
+            value[j] = T_V(load)(v + at);
+            continue;
+        }
+#endif
+        value[j] = T_NAME_some(w, column + j * T_LANES, k T_MORE(T_packs, nibble) T_PASS);
 #if T_grouped
         if (scale)
             value[j] *= scale[j];
+#endif
+#if T_widens
+        if (width == MODC_WIDENS)
+            T_V(store)(v + at, value[j]);
 #endif
     }
     MODC_UNROLL
@@ -53,12 +59,12 @@ MODC_INLINE void T_NAME_step(T_vec *sum, const T_of_x *restrict x, const T_of_w 
 }
 
 /* Adds the products of steps from ... to - 1 to sets of rows x vectors sums; T_packs: from is a multiple of 8. */
-MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w *restrict w T_MORE(T_widens, const T_real *restrict v, const int wide),
+MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w *restrict w T_MORE(T_widens, T_real *restrict v, const int width),
                               const int rows, const int vectors, const int sets, const int column T_MORE(T_grouped, const T_vec *scale), const int from, const int to T_ARGS)
 {
     const int tile = rows * vectors;
 #if T_packs && T_widens
-    const int steps = sets > 1 && !wide ? 8 : sets; /* a word of w */
+    const int steps = sets > 1 && width == MODC_NARROW ? 8 : sets; /* a word of w */
 #elif T_packs
     const int steps = sets > 1 ? 8 : sets; /* a word of w */
 #else
@@ -69,7 +75,7 @@ MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w
     MODC_ROLL
     for (int k = from; k < whole; k += steps) {
 #if T_ahead && !T_grouped
-        if (k * T_bits / 8 * T_P % 64 == 0 && T_IF(T_widens, !wide, 1)) {
+        if (k * T_bits / 8 * T_P % 64 == 0 && T_IF(T_widens, width != MODC_WIDE, 1)) {
             MODC_UNROLL
             for (int p = 0; p < vectors * T_LANES; p += T_P) {
                 MODC_UNROLL
@@ -80,29 +86,29 @@ MODC_INLINE void T_NAME_steps(T_vec *sum, const T_of_x *restrict x, const T_of_w
 #endif
         MODC_UNROLL
         for (int s = 0; s < steps; s++)
-            T_NAME_step(sum + s % sets * tile, x, w T_MORE(T_widens, v, wide), rows, vectors, column T_MORE(T_grouped, scale), k + s T_MORE(T_packs, steps < 8 ? (k + s) % 8 : s) T_PASS);
+            T_NAME_step(sum + s % sets * tile, x, w T_MORE(T_widens, v, width), rows, vectors, column T_MORE(T_grouped, scale), k + s T_MORE(T_packs, steps < 8 ? (k + s) % 8 : s) T_PASS);
     }
     for (int k = whole; k < to; k++)
-        T_NAME_step(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, column T_MORE(T_grouped, scale), k T_MORE(T_packs, k % 8) T_PASS);
+        T_NAME_step(sum, x, w T_MORE(T_widens, v, width), rows, vectors, column T_MORE(T_grouped, scale), k T_MORE(T_packs, k % 8) T_PASS);
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
 }
 
-/* One tile at (row, column), whose panels hold from column `at` on; rows, columns and wide are constants of the call. */
+/* One tile at (row, column); rows, columns and width are constants of the call. */
 MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                             const T_of_bias *restrict bias T_MORE(T_widens, const T_real *restrict v, const int wide),
-                             const int rows, const int columns, const int row, const int column, const int at T_ARGS)
+                             const T_of_bias *restrict bias T_MORE(T_widens, T_real *restrict v, const int width),
+                             const int rows, const int columns, const int row, const int column T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
     const int sets = T_IF(T_grouped, modc_min(MODC_TILE_SETS(tile, T_k), 4), MODC_TILE_SETS(tile, T_k));
     T_vec sum[MODC_TILE_REGISTERS];
 #if T_grouped
-    const int apart = T_IF(T_widens, !wide && MODC_SUMS_GROUPS(rows), MODC_SUMS_GROUPS(rows));
+    const int apart = T_IF(T_widens, width == MODC_NARROW && MODC_SUMS_GROUPS(rows), MODC_SUMS_GROUPS(rows));
     T_vec all[MODC_TILE_REGISTERS], scale[MODC_TILE_REGISTERS];
 #endif
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * T_ldx;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
@@ -119,18 +125,18 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         for (int j = 0; j < vectors; j++)
             scale[j] = T_NAME_scale(w, column + j * T_LANES, from / T_group T_PASS);
 #if T_ahead
-        if (T_IF(T_widens, !wide, 1)) {
+        if (T_IF(T_widens, width != MODC_WIDE, 1)) {
             const int part = T_panel / ((T_k + T_group - 1) / T_group);
 
-            for (int c = at / T_P; c < (at + columns + T_P - 1) / T_P; c++) {
+            for (int c = column / T_P; c < (column + columns + T_P - 1) / T_P; c++) {
                 MODC_UNROLL
                 for (int line = 0; line < part; line += 64)
                     MODC_PREFETCH_NEAR((const char *)(w + c * T_panel) + from / T_group * part + line + 4096);
             }
         }
 #endif
-        T_NAME_steps(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, sets, at,
-                     T_IF(T_widens, apart || wide, apart) ? NULL : scale, from, to T_PASS);
+        T_NAME_steps(sum, x, w T_MORE(T_widens, v, width), rows, vectors, sets, column,
+                     T_IF(T_widens, apart || width == MODC_WIDE, apart) ? NULL : scale, from, to T_PASS);
         if (apart) {
             MODC_UNROLL
             for (int i = 0; i < tile; i++) {
@@ -143,7 +149,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
             sum[i] = T_V(set)(0);
     }
 #else
-    T_NAME_steps(sum, x, w T_MORE(T_widens, v, wide), rows, vectors, sets, at, 0, T_k T_PASS);
+    T_NAME_steps(sum, x, w T_MORE(T_widens, v, width), rows, vectors, sets, column, 0, T_k T_PASS);
 #endif
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
@@ -176,22 +182,35 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 }
 
 #if !T_single
-/* Rows from ... to - 1 in tiles of `rows` rows, and columns left ... left + columns - 1 of at most two panels; rows and columns are
+/* One row of tiles of `rows` rows, and columns left ... left + columns - 1 of at most two panels; rows, columns and width are
  * constants of the call. */
-MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int columns, const int left T_MORE(T_widens, const int wide), T_of_y *T_RESTRICT y, const T_of_x *restrict x,
-                              const T_of_w *restrict w, const T_of_bias *restrict bias T_MORE(T_widens, const T_real *restrict v) T_ARGS)
+MODC_INLINE void T_NAME_row(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                            const T_of_bias *restrict bias T_MORE(T_widens, T_real *restrict v, const int width),
+                            const int rows, const int columns, const int row, const int left T_ARGS)
 {
     const int most = rows > 1 ? 2 * T_P : T_P; /* one row reads w as one stream */
     const int band = modc_min(MODC_TILE_VECTORS(rows) * T_LANES, most), whole = columns / band * band;
 
-    for (int r = from; r < to; r += rows) {
-        for (int c = 0; c < whole; c += band)
-            T_NAME_tile(y, x, w, bias T_MORE(T_widens, v, wide), rows, band, r, left + c,
-                        T_IF(T_widens, wide ? c : left + c, left + c) T_PASS);
-        if (whole < columns)
-            T_NAME_tile(y, x, w, bias T_MORE(T_widens, v, wide), rows, columns % band, r, left + whole,
-                        T_IF(T_widens, wide ? whole : left + whole, left + whole) T_PASS);
+    for (int c = 0; c < whole; c += band)
+        T_NAME_tile(y, x, w, bias T_MORE(T_widens, v + MODC_PANEL_AT(c, T_k, T_P), width), rows, band, row, left + c T_PASS);
+    if (whole < columns)
+        T_NAME_tile(y, x, w, bias T_MORE(T_widens, v + MODC_PANEL_AT(whole, T_k, T_P), width), rows, columns % band, row, left + whole T_PASS);
+}
+
+/* Rows from ... to - 1 in such rows of tiles. */
+MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int columns, const int left T_MORE(T_widens, const int width), T_of_y *T_RESTRICT y, const T_of_x *restrict x,
+                              const T_of_w *restrict w, const T_of_bias *restrict bias T_MORE(T_widens, T_real *restrict v) T_ARGS)
+{
+    int r = from;
+
+#if T_widens
+    if (width == MODC_WIDE && rows == MODC_TILE_ROWS) {
+        T_NAME_row(y, x, w, bias, v, MODC_WIDENS, rows, columns, r, left T_PASS);
+        r += rows;
     }
+#endif
+    for (; r < to; r += rows)
+        T_NAME_row(y, x, w, bias T_MORE(T_widens, v, width), rows, columns, r, left T_PASS);
 }
 
 /* Columns left ... left + columns - 1, of at most two panels: a constant of the call. */
@@ -200,24 +219,11 @@ MODC_INLINE void T_NAME_pair(const int columns, const int left, T_of_y *T_RESTRI
 {
 #if T_widens
     if (T_m > MODC_WIDENS_FROM) {
-        for (int p = 0; p < columns; p += T_P) {
-            for (int k = 0; k < T_k; k++) {
-                for (int j = 0; j < T_P; j += T_LANES) {
-                    const T_vec value = T_NAME_some(w, NULL, 0, left + p + j, k T_MORE(T_packs, k % 8) T_PASS);
-
-#if T_grouped
-                    T_V(store)(v + (p * T_k + k * T_P + j), value * T_NAME_scale(w, left + p + j, k / T_group T_PASS));
-#else
-                    T_V(store)(v + (p * T_k + k * T_P + j), value);
-#endif
-                }
-            }
-        }
-        MODC_EACH_HEIGHT(T_NAME_block, T_m, columns, left, 1, y, x, w, bias, v T_PASS);
+        MODC_EACH_HEIGHT(T_NAME_block, T_m, columns, left, MODC_WIDE, y, x, w, bias, v T_PASS);
         return;
     }
 #endif
-    MODC_EACH_HEIGHT(T_NAME_block, T_m, columns, left T_MORE(T_widens, 0), y, x, w, bias T_MORE(T_widens, v) T_PASS);
+    MODC_EACH_HEIGHT(T_NAME_block, T_m, columns, left T_MORE(T_widens, MODC_NARROW), y, x, w, bias T_MORE(T_widens, v) T_PASS);
 }
 
 #endif
@@ -236,9 +242,9 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 #endif
 #if T_single
     for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, whole), whole); c += T_P)
-        T_NAME_tile(y, x, w, bias, 1, T_P, 0, c, c T_PASS);
+        T_NAME_tile(y, x, w, bias, 1, T_P, 0, c T_PASS);
     if (T_IF(T_by_columns, to > whole, whole < T_n))
-        T_NAME_tile(y, x, w, bias, 1, T_n % T_P, 0, whole, whole T_PASS);
+        T_NAME_tile(y, x, w, bias, 1, T_n % T_P, 0, whole T_PASS);
 #else
     for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, modc_min(to, whole), whole); c += 2 * T_P)
         T_NAME_pair(2 * T_P, c, y, x, w, bias T_MORE(T_widens, v) T_PASS);

@@ -29,7 +29,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     const int sets = MODC_TILE_SETS(tile, T_k), whole = T_k / sets * sets; /* sets of sums share K */
     T_vec sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * T_ldx;
     w += MODC_PANEL_AT(column, T_k, T_P);
     MODC_UNROLL

@@ -36,7 +36,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_p *restrict p, con
     const int tile = rows * vectors;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * T_xm;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {

@@ -187,7 +187,7 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_of_x *restrict x,
 {
     T_vec sum[MODC_TILE_REGISTERS], b[T_gates * T_wide];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     gates += vector * T_LANES;
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)
@@ -236,7 +236,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
     T_vec gates[T_gates * T_wide];
 #endif
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int i = 0; i < T_gates * tile; i++)
         sum[i] = T_IF(T_bias, T_OF(bias, load)(now->bias + i / tile * pitch + unit + i % vectors * T_LANES), T_V(set)(0));

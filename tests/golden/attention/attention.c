@@ -48,7 +48,7 @@ MODC_INLINE void gemm_panel_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
@@ -125,7 +125,7 @@ MODC_INLINE void matmul_strided_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
@@ -250,7 +250,7 @@ MODC_INLINE void matmul_strided_any_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {

@@ -150,7 +150,7 @@ MODC_INLINE void gemm_panel_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
@@ -224,7 +224,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL

@@ -123,7 +123,7 @@ MODC_INLINE void conv_direct_line_tile(
             x0 = pixel * SW - PW;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = BIAS ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
@@ -483,7 +483,7 @@ MODC_INLINE void conv_direct_line_apart_tile(
             x0 = pixel * SW - PW;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);

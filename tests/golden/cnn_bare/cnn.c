@@ -123,7 +123,7 @@ MODC_INLINE void conv_direct_line_tile(
             x0 = pixel * SW - PW;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
@@ -481,7 +481,7 @@ MODC_INLINE void conv_direct_line_apart_tile(
             x0 = pixel * SW - PW;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
@@ -734,7 +734,7 @@ MODC_INLINE void conv_winograd4_tiles_tile(
     const int vectors = columns / MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     v += tile * C;
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)

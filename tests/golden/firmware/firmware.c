@@ -204,7 +204,7 @@ MODC_INLINE void conv_direct_line_tile(
             x0 = pixel * SW - PW;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
@@ -462,7 +462,7 @@ MODC_INLINE void conv_direct_reads_2_line_tile(
             x0 = pixel * SW - PW;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
         b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);

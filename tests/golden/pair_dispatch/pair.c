@@ -130,7 +130,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL

@@ -83,7 +83,7 @@ MODC_INLINE void matmul_packed_w_any_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
@@ -231,7 +231,7 @@ MODC_INLINE void matmul_strided_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
@@ -356,7 +356,7 @@ MODC_INLINE void matmul_strided_fixed_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {

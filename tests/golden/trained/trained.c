@@ -124,7 +124,7 @@ MODC_INLINE void gemm_panel_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
@@ -198,7 +198,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
     modc_f32 sum[MODC_TILE_REGISTERS];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     x += row * LDX;
     w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
@@ -312,7 +312,7 @@ MODC_INLINE void matmul_strided_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
@@ -438,7 +438,7 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
-    MODC_FENCE;
+    MODC_TILE_FENCE;
     p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {

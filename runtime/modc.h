@@ -113,9 +113,7 @@ enum modc_dtype {
     MODC_COMPLEX64, /* two float, two double: the real and the imaginary part, as C99's float complex and C++'s std::complex<float> */
     MODC_COMPLEX128
 };
-enum {
-    MODC_WIDEST = 16 /* bytes of an element, of complex128 */
-};
+#define MODC_WIDEST 16 /* bytes of an element of complex128 */
 size_t modc_dtype_bytes(enum modc_dtype dtype);
 /* The type of the parts of a complex one, which are twice as many; else the type itself. */
 enum modc_dtype modc_dtype_part(enum modc_dtype dtype);

@@ -271,4 +271,108 @@ MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const 
         memcpy(y + (from / part + 1) * 4, &sum, sizeof sum);
     }
 }
+/* note [windows in int8]
+ * Integers of 8 bits less a zero, as int16, that are multiplied with rows of int8. On chips with two products in an instruction of four
+ * the first and the third come first, as the instruction finds them that widens two bytes of a word. Rows are padded with 0 to whole
+ * fours. MODC_INT8_ROWS: rows that are multiplied at a time, with MODC_INT8_COLUMNS(rows) others, and MODC_INT8_TILE sums;
+ * MODC_INT8_LANES: channels of a depthwise convolution. */
+#define MODC_INT8_ROW(k) (((k) + 3) / 4 * 4)
+#define MODC_INT8_ROWS 2
+#if MODC_LANES == 1
+#define MODC_INT8_COLUMNS(rows) ((rows) == 1 ? 4 : 2)
+#define MODC_INT8_TILE 4
+#define MODC_INT8_LANES 4
+#else
+#define MODC_INT8_COLUMNS(rows) 4
+#define MODC_INT8_TILE 8
+#define MODC_INT8_LANES 16
+#endif
+#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
+#define MODC_INT8_AT(i) (((i) & ~3) + (((i)&1) << 1 | ((i) >> 1 & 1)))
+
+/* Two bytes of four, the first and the third, less those of `zero`. */
+MODC_INLINE uint32_t modc_int8_pair(uint32_t bytes, const uint32_t zero)
+{
+    __asm__("sxtb16 %0, %1" : "=r"(bytes) : "r"(bytes));
+    __asm__("ssub16 %0, %1, %2" : "=r"(bytes) : "r"(bytes), "r"(zero));
+    return bytes;
+}
+#else
+#define MODC_INT8_AT(i) (i)
+#endif
+
+MODC_INLINE void modc_int8_row(int16_t *to, const modc_int8 *from, const int k, const int zero)
+{
+    int i = 0;
+
+#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
+    const uint32_t all = (uint32_t)(zero & 0xffff) * 0x10001u;
+
+    for (; i + 4 <= k; i += 4) {
+        const uint32_t bytes = modc_dot_load(from + i);
+        const uint32_t pairs[2] = {modc_int8_pair(bytes, all), modc_int8_pair(bytes >> 8 | bytes << 24, all)};
+
+        memcpy(to + i, pairs, sizeof pairs);
+    }
+    if (i < k)
+        memset(to + i, 0, 4 * sizeof *to);
+#else
+    if (k % 4 != 0)
+        memset(to + k / 4 * 4, 0, 4 * sizeof *to);
+#endif
+    for (; i < k; i++)
+        to[MODC_INT8_AT(i)] = (int16_t)(from[i] - zero);
+}
+
+/* Adds to sum[rows][columns] the products of rows at x, which are ldx apart, and rows at w, which are ldw apart; rows and columns are
+ * constants of the call. */
+MODC_INLINE void modc_int8_products(int32_t *sum, const int16_t *x, const int ldx, const modc_int8 *w,
+                                    const int ldw, const int k, const int rows, const int columns)
+{
+#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
+    const int whole = k / 4 * 4;
+
+    MODC_ROLL
+    for (int i = 0; i < whole; i += 4) {
+        uint32_t first[MODC_INT8_ROWS], second[MODC_INT8_ROWS];
+
+        MODC_FENCE;
+        MODC_UNROLL
+        for (int r = 0; r < rows; r++) {
+            memcpy(&first[r], x + r * ldx + i, 4);
+            memcpy(&second[r], x + r * ldx + i + 2, 4);
+        }
+        MODC_UNROLL
+        for (int c = 0; c < columns; c++) {
+            const uint32_t bytes = modc_dot_load(w + c * ldw + i);
+            uint32_t even, odd;
+
+            __asm__("sxtb16 %0, %1" : "=r"(even) : "r"(bytes));
+            __asm__("sxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(bytes));
+            MODC_UNROLL
+            for (int r = 0; r < rows; r++) {
+                sum[r * columns + c] = modc_dot_pairs(sum[r * columns + c], even, (modc_i32)first[r]);
+                sum[r * columns + c] = modc_dot_pairs(sum[r * columns + c], odd, (modc_i32)second[r]);
+            }
+        }
+    }
+    for (int i = whole; i < k; i++) {
+        MODC_UNROLL
+        for (int s = 0; s < rows * columns; s++)
+            sum[s] += x[s / columns * ldx + MODC_INT8_AT(i)] * w[s % columns * ldw + i];
+    }
+#else
+    MODC_UNROLL
+    for (int s = 0; s < rows * columns; s++) {
+        const int16_t *const a = x + s / columns * ldx;
+        const modc_int8 *const b = w + s % columns * ldw;
+        int32_t own = 0;
+
+        for (int i = 0; i < k; i++)
+            own += a[i] * (int16_t)b[i];
+        sum[s] += own;
+    }
+#endif
+}
+
 #endif

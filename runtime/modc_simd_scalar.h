@@ -65,6 +65,28 @@ MODC_INLINE int64_t modc_gcd_i64(int64_t a, int64_t b)
     return (int64_t)x;
 }
 
+/* a + b, which wraps, as PyTorch's integers do. */
+MODC_INLINE int32_t modc_sum_of(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a + (uint32_t)b);
+}
+
+/* What gemmlowp and TensorFlow Lite make fixed-point numbers with: a b / 2^31 and a / 2^(bits modulo 32), both to nearest. Ties of the
+ * product go up, those of the quotient away from 0; the one product beyond int32, -2^31 by itself, is 2^31 - 1. */
+MODC_INLINE int32_t modc_mul_high(int32_t a, int32_t b)
+{
+    const int64_t high = ((int64_t)a * b + (1 << 30)) >> 31;
+
+    return high > INT32_MAX ? INT32_MAX : (int32_t)high;
+}
+
+MODC_INLINE int32_t modc_shift_near(int32_t a, int32_t bits)
+{
+    const int64_t half = (int64_t)1 << (bits & 31) >> 1;
+
+    return (int32_t)((a + half - (a < 0 && half != 0)) >> (bits & 31));
+}
+
 /* ---- the same bits as another type --------------------------------------------------------------------- */
 
 MODC_INLINE int32_t modc_f32_as_i32(float x)

@@ -175,7 +175,7 @@ static void json_places(struct text *text, unsigned flags)
     } places[] = {{FUNCTION_TORCH, "torch"},        {FUNCTION_FUNCTIONAL, "functional"},
                   {FUNCTION_METHOD, "method"},      {FUNCTION_RETURNS, "returns"},
                   {FUNCTION_VISION, "torchvision"}, {FUNCTION_NN, "nn"},
-                  {FUNCTION_ROWS, "generation"}};
+                  {FUNCTION_ROWS, "generation"},    {FUNCTION_OWN, "own"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -312,7 +312,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
                   {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"},
                   {FUNCTION_VISION, "torchvision.", ""},
                   {FUNCTION_NN, "torch.nn.", ""},
-                  {FUNCTION_ROWS, "", ", in models with generation:"}};
+                  {FUNCTION_ROWS, "", ", in models with generation:"},
+                  {FUNCTION_OWN, "", ", modc's own"}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)

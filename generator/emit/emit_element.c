@@ -7,9 +7,11 @@
 
 bool element_converts(struct element element)
 {
-    assert(element.stored == element.computed ||
-           (element.computed == DTYPE_FLOAT32 && narrow_of(element.stored)));
-    return element.stored != element.computed;
+    const bool converts = element.computed == DTYPE_FLOAT32 && element.stored != element.computed;
+
+    assert(converts ? narrow_of(element.stored) != NULL
+                    : element.stored == element.computed || dtype_is_int(element.stored));
+    return converts;
 }
 
 const char *vector_prefix(enum dtype computed)

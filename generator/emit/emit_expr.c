@@ -163,6 +163,8 @@ static const char *const nouns[PRIM_COUNT] = {
     [PRIM_CAST] = "converted",
     [PRIM_BITS] = "bits",
     [PRIM_GCD] = "divisor",
+    [PRIM_MUL_HIGH] = "high",
+    [PRIM_SHIFT_NEAR] = "shifted",
     [PRIM_ADD] = "sum",
     [PRIM_SUB] = "difference",
     [PRIM_MUL] = "product",
@@ -524,10 +526,17 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return integer_call(p, node, "modc_pow", a);
     case PRIM_GCD:
         return integer_call(p, node, "modc_gcd", a);
+    case PRIM_MUL_HIGH:
+        return format(p, RANK_PRIMARY, "modc_mul_high(%s, %s)", a[0].text, a[1].text);
+    case PRIM_SHIFT_NEAR:
+        return format(p, RANK_PRIMARY, "modc_shift_near(%s, %s)", a[0].text, a[1].text);
     case PRIM_MIN:
     case PRIM_MAX: {
         const char *test = node->prim == PRIM_MIN ? "<" : ">";
 
+        if (node->dtype == DTYPE_INT32)
+            return format(p, RANK_PRIMARY, "modc_%s(%s, %s)", node->prim == PRIM_MIN ? "min" : "max",
+                          a[0].text, a[1].text);
         return choice(p, node->dtype, infix(p, a[0], test, a[1], RANK_COMPARE).text, a[0], a[1]);
     }
     case PRIM_ABS:

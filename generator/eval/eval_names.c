@@ -123,7 +123,7 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
     enum dtype dtype;
 
     if (eval_find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
-        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS | FUNCTION_ROWS, loc, out))
+        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS | FUNCTION_ROWS | FUNCTION_OWN, loc, out))
         return true;
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
         *out = ev_float(loc, name[0] == 'i'   ? INFINITY
@@ -351,9 +351,10 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
             return;
 
     const bool has_rows = eval->graph && eval->graph->program && eval->graph->program->tree->generation;
-    const char *const *functions = function_names(
-        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS | (has_rows ? FUNCTION_ROWS : 0),
-        &count);
+    const char *const *functions = function_names(eval->cx,
+                                                  FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS |
+                                                      FUNCTION_OWN | (has_rows ? FUNCTION_ROWS : 0),
+                                                  &count);
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);

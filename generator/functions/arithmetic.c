@@ -141,6 +141,40 @@ static struct ev fn_right_shift(struct eval *eval, struct ev *args, int count, s
     return shift(eval, args, loc, "bitwise_right_shift", false);
 }
 
+/* note [requantize]
+ * The fixed-point arithmetic of TensorFlow Lite's integer kernels (MultiplyByQuantizedMultiplier), which rounds twice. */
+static struct ev fn_requantize(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct dag *dag = dag_new(arena, 3);
+    struct value *tensors[3];
+    int high;
+    (void)count;
+
+    if (!need_operands(eval, "requantize", args, 3))
+        return BAD;
+    for (int i = 0; i < 3; i++) {
+        struct ev one = ev_tensor(loc, build_scalar(eval, loc, &args[i]));
+
+        if (one.kind != EV_TENSOR)
+            return BAD;
+        if (!dtype_is_int(one.tensor->dtype) ||
+            (args[i].kind == EV_TENSOR && one.tensor->dtype == DTYPE_INT64)) {
+            diag_error(eval->cx, args[i].loc, "requantize takes integers of at most 32 bits, found %s",
+                       dtype_rows[one.tensor->dtype].name);
+            return BAD;
+        }
+        tensors[i] = build_cast(eval, loc, one.tensor, DTYPE_INT32);
+        if (!tensors[i])
+            return BAD;
+    }
+    high = dag_prim(arena, dag, PRIM_MUL_HIGH, DTYPE_INT32, dag_load(arena, dag, 0, DTYPE_INT32),
+                    dag_load(arena, dag, 1, DTYPE_INT32), -1);
+    dag->result = dag_prim(arena, dag, PRIM_SHIFT_NEAR, DTYPE_INT32, high,
+                           dag_load(arena, dag, 2, DTYPE_INT32), -1);
+    return ev_tensor(loc, build_map(eval, loc, "requantize", dag, tensors, 3));
+}
+
 static struct ev fn_check_rounding(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -214,6 +248,7 @@ const struct function_row arithmetic_functions[] = {
     {"bitwise_not(input)", TORCH | METHOD, .body = "return ~input"},
     {"bitwise_left_shift(input, other)", TORCH | METHOD, .build = fn_left_shift},
     {"bitwise_right_shift(input, other)", TORCH | METHOD, .build = fn_right_shift},
+    {"requantize(input, multiplier, shift)", OWN, .build = fn_requantize},
     {"result_type(tensor1, tensor2)", TORCH, .build = fn_result_type},
     {"promote_types(type1, type2)", TORCH, .build = fn_promote_types},
     {.signature = NULL},

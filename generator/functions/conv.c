@@ -13,6 +13,7 @@ struct windows {
     int rank, groups;
     int kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK];
     int before[MAX_RANK], after[MAX_RANK]; /* zeros around x; below 0 they crop */
+    int zero;                              /* of int8: note [int8 terms] */
 };
 
 /* What a call says. */
@@ -66,6 +67,7 @@ static struct value *convolve_image(struct eval *eval, struct loc loc, struct va
 
     op->window.bias = bias != NULL;
     op->window.groups = windows->groups;
+    op->window.zero = windows->zero;
     for (int i = 0; i < 2; i++) {
         op->window.kernel[i] = windows->kernel[i];
         op->window.stride[i] = windows->stride[i];
@@ -89,7 +91,8 @@ static struct value *convolve_line(struct eval *eval, struct loc loc, struct val
                             {1, windows->stride[0]},
                             {1, windows->dilation[0]},
                             {0, windows->before[0]},
-                            {0, windows->after[0]}};
+                            {0, windows->after[0]},
+                            windows->zero};
     struct value *y;
 
     x = build_reshape(eval, loc, x, 4, rows);
@@ -214,10 +217,94 @@ static struct value *convolve_integers(struct eval *eval, struct loc loc, struct
     return y;
 }
 
+/* note [int8 terms]
+ * int32 convolutions and products of `x.to(torch.int32) - zero`, or without a zero, by `weight.to(torch.int32)`, both of int8, are
+ * one op that reads int8: note [int8] in ops/window.c. */
+
+/* The int8 value that `value` is in int32; NULL: none such. */
+static struct value *widened(struct value *value)
+{
+    const struct op *op = value->op;
+    const struct dag *dag = op->dag;
+
+    if (value->dtype != DTYPE_INT32 || op->code != GRAPH_OP_MAP || op->input_count != 1 ||
+        op->inputs[0]->dtype != DTYPE_INT8 || dag->nodes[dag->result].prim != PRIM_CAST ||
+        dag->nodes[dag->nodes[dag->result].args[0]].prim != PRIM_LOAD)
+        return NULL;
+    return op->inputs[0];
+}
+
+/* The same, behind a number that is taken from it or added to it. */
+static struct value *shifted(struct value *value, int *zero)
+{
+    const struct op *op = value->op;
+    const struct dag_node *result, *number, *load;
+    struct value *inside = widened(value);
+
+    *zero = 0;
+    if (inside || value->dtype != DTYPE_INT32 || op->code != GRAPH_OP_MAP || op->input_count != 1)
+        return inside;
+    result = &op->dag->nodes[op->dag->result];
+    if (result->prim == PRIM_LOAD) /* less 0 */
+        return widened(op->inputs[0]);
+    if (result->prim != PRIM_SUB && result->prim != PRIM_ADD)
+        return NULL;
+    load = &op->dag->nodes[result->args[0]];
+    number = &op->dag->nodes[result->args[1]];
+    if (load->prim != PRIM_LOAD || number->prim != PRIM_CONST || number->integer < -INT8_MAX - 1 ||
+        number->integer > INT8_MAX + 1)
+        return NULL;
+    *zero = (int)(result->prim == PRIM_SUB ? number->integer : -number->integer);
+    return *zero >= INT8_MIN && *zero <= INT8_MAX ? widened(op->inputs[0]) : NULL;
+}
+
+/* Whether `terms` of a sum are such, of a model on the processor: x and weight become what is multiplied. */
+static bool take_int8(const struct eval *eval, struct value **x, struct value **weight,
+                      const struct dim *terms, int *zero)
+{
+    struct value *from = shifted(*x, zero), *by = widened(*weight);
+
+    if (!from || !by || dim_upper(terms) > CONV_MOST_TERMS || !eval->graph->program ||
+        eval->graph->program->settings.backend != &backends[DEVICE_CPU])
+        return false;
+    *x = from;
+    *weight = by;
+    return true;
+}
+
+struct value *int8_linear(struct eval *eval, struct loc loc, struct value *x, struct value *weight,
+                          struct value *bias)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *one = dim_const(arena, 1), *rows = one;
+    struct windows windows = {2, 1, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 0};
+    const struct dim *out[MAX_DIMS];
+    const int last = x->ndim - 1;
+    struct value *y;
+
+    if (x->ndim == 0 || !dim_equal(x->dims[last], weight->dims[1]) ||
+        !take_int8(eval, &x, &weight, weight->dims[1], &windows.zero))
+        return NULL;
+    for (int i = 0; i < last; i++)
+        rows = dim_mul(arena, rows, out[i] = x->dims[i]);
+    out[last] = weight->dims[0];
+    x = reshaped(eval, loc, x, 4, (const struct dim *[]){rows, x->dims[last], one, one});
+    weight = reshaped(eval, loc, weight, 4, (const struct dim *[]){out[last], weight->dims[1], one, one});
+    y = x && weight ? convolve_image(eval, loc, x, weight, bias, &windows) : NULL;
+    return reshaped(eval, loc, y, last + 1, out);
+}
+
 static struct value *convolve(struct eval *eval, struct loc loc, struct value *x, struct value *weight,
                               struct value *bias, const struct windows *windows)
 {
-    if (!dtype_is_float(x->dtype))
+    struct windows own = *windows;
+    const struct dim *terms = dim_const(&eval->cx->arena, 1);
+
+    for (int i = 1; i < weight->ndim; i++)
+        terms = dim_mul(&eval->cx->arena, terms, weight->dims[i]);
+    if (!dtype_is_float(x->dtype) && windows->rank < 3 && take_int8(eval, &x, &weight, terms, &own.zero))
+        windows = &own;
+    else if (!dtype_is_float(x->dtype))
         return convolve_integers(eval, loc, x, weight, bias, windows);
     return windows->rank == 1   ? convolve_line(eval, loc, x, weight, bias, windows)
            : windows->rank == 2 ? convolve_image(eval, loc, x, weight, bias, windows)

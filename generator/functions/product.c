@@ -58,6 +58,12 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
     if (weight->ndim == 1)
         return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, NULL));
     bias = args[2].kind == EV_NONE ? NULL : args[2].tensor;
+    if (!bias || (bias->ndim == 1 && dim_equal(bias->dims[0], weight->dims[0]))) {
+        struct value *y = int8_linear(eval, loc, input, weight, bias);
+
+        if (y)
+            return ev_tensor(loc, y);
+    }
     weight = build_permute(eval, loc, weight, swap);
     if (!weight)
         return BAD;

@@ -19,10 +19,16 @@ enum {
     IN_PLACE = FUNCTION_IN_PLACE,
     HIDDEN = FUNCTION_HIDDEN,
     TORCHRL = FUNCTION_RETURNS,
-    ROWS = FUNCTION_ROWS
+    ROWS = FUNCTION_ROWS,
+    OWN = FUNCTION_OWN
 };
 
 #define BAD ev_bad(loc)
+
+/* conv.c: the product of rows and a weight (n, k) in int8, as a convolution: note [int8 terms] there; NULL: they are none such, or an
+ * error was said. */
+struct value *int8_linear(struct eval *eval, struct loc loc, struct value *x, struct value *weight,
+                          struct value *bias);
 
 /* What the user called: the function of the spec or of the tables. */
 const char *outer(const struct eval *eval, const char *what);

@@ -154,8 +154,9 @@ enum {
     FUNCTION_VISION = 2048,  /* torchvision.NAME, without more */
     FUNCTION_NN = 4096,      /* torch.nn.NAME: static methods of its classes */
     FUNCTION_ROWS = 8192,    /* modc's own, of models with `generation:` */
+    FUNCTION_OWN = 16384,    /* modc's own, by its bare name */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS |
-                       FUNCTION_VISION | FUNCTION_NN | FUNCTION_ROWS
+                       FUNCTION_VISION | FUNCTION_NN | FUNCTION_ROWS | FUNCTION_OWN
 };
 
 struct function_row {

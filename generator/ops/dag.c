@@ -93,7 +93,7 @@ bool dag_is_number(const struct dag *dag, int index, double number)
 static bool commutes(enum prim prim) /* minimum and maximum do not: of 0.0 and -0.0 they give the second */
 {
     return prim == PRIM_ADD || prim == PRIM_MUL || prim == PRIM_EQ || prim == PRIM_NE || prim == PRIM_AND ||
-           prim == PRIM_OR || prim == PRIM_XOR || prim == PRIM_GCD;
+           prim == PRIM_OR || prim == PRIM_XOR || prim == PRIM_GCD || prim == PRIM_MUL_HIGH;
 }
 
 static bool same_node(const struct dag_node *a, const struct dag_node *b)
@@ -155,6 +155,8 @@ static bool well_typed(const struct dag *dag, const struct dag_node *node)
     if (node->prim == PRIM_BITS)
         return dtype_rows[node->dtype].bytes == dtype_rows[dag->nodes[node->args[0]].dtype].bytes;
     if (node->prim == PRIM_GCD && !dtype_is_int(node->dtype))
+        return false;
+    if ((node->prim == PRIM_MUL_HIGH || node->prim == PRIM_SHIFT_NEAR) && node->dtype != DTYPE_INT32)
         return false;
     if (prim_is_comparison(node->prim) || node->prim == PRIM_ISNAN)
         return node->dtype == DTYPE_BOOL;

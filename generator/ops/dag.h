@@ -10,12 +10,14 @@
 
 /* name in lines of elementwise.c and in dumps, number of arguments */
 #define PRIM_LIST(X)                                                                                         \
-    X(LOAD, "load", 0)   /* element of input `input` */                                                      \
-    X(CONST, "const", 0) /* number or integer, by dtype */                                                   \
-    X(DIM, "dim", 0)     /* the current value of a dimension */                                              \
-    X(CAST, "cast", 1)   /* to dtype */                                                                      \
-    X(BITS, "bits", 1)   /* the same bits as a number of another type that is as wide */                     \
-    X(GCD, "gcd", 2)     /* integers only */                                                                 \
+    X(LOAD, "load", 0)             /* element of input `input` */                                            \
+    X(CONST, "const", 0)           /* number or integer, by dtype */                                         \
+    X(DIM, "dim", 0)               /* the current value of a dimension */                                    \
+    X(CAST, "cast", 1)             /* to dtype */                                                            \
+    X(BITS, "bits", 1)             /* the same bits as a number of another type that is as wide */           \
+    X(GCD, "gcd", 2)               /* integers only */                                                       \
+    X(MUL_HIGH, "mul_high", 2)     /* int32: a b / 2^31 to nearest, ties up; -2^31 by itself is 2^31 - 1 */  \
+    X(SHIFT_NEAR, "shift_near", 2) /* int32: a / 2^(b modulo 32) to nearest, ties away from 0 */             \
     X(ADD, "add", 2)                                                                                         \
     X(SUB, "sub", 2)                                                                                         \
     X(MUL, "mul", 2)                                                                                         \

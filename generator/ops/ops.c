@@ -462,6 +462,14 @@ int op_bias_at(const struct op *op)
     return op_rows[op->code]->bias ? op_rows[op->code]->bias(op) : -1;
 }
 
+enum dtype op_computed(const struct op *op)
+{
+    for (int i = 0; op->tail && i < op->tail->count; i++)
+        if (op->tail->nodes[i].prim == PRIM_LOAD && op->tail->nodes[i].input == 0)
+            return op->tail->nodes[i].dtype;
+    return op->outputs[0]->dtype;
+}
+
 bool op_takes_tail(const struct op *op)
 {
     const struct op_row *row = op_rows[op->code];

@@ -357,6 +357,7 @@ struct op {
             int kernel[2], stride[2], padding[2], extra[2], dilation[2], groups;
             bool bias, channels_last, ceil_mode, count_include_pad;
             int divisor; /* avg: 0 is the window */
+            int zero; /* conv of int8: what is taken from x in front of the product; note [int8] in window.c */
         } window;
         struct {
             int axes;
@@ -661,6 +662,7 @@ bool op_reads_packed(const struct op *op);            /* where its weight can be
 int op_weight_groups(const struct op *op);            /* see `groups` */
 int op_second_weight(const struct op *op, int *bias); /* see `second` */
 int op_bias_at(const struct op *op);                  /* -1: none */
+enum dtype op_computed(const struct op *op);          /* the type of its first result in front of the tail */
 bool op_takes_tail(const struct op *op);
 
 /* The algorithm of --plan 'contract=gemm_dot', or NULL. */
@@ -670,6 +672,12 @@ int op_columns(const struct op *op); /* of a tail's operand: how many last axes 
 
 /* The first operand of a convolution's head behind its input 0; the last is before tail_first. */
 int conv_head_first(const struct op *op);
+enum {
+    CONV_MOST_TERMS = 32768
+}; /* of a window of int8: (x - zero) w is at most 255 * 128, and a bias comes to the sum */
+bool conv_is_int8(const struct op *op);
+/* Whether its kernels store what a tail makes of a result in another type than they compute in. */
+bool op_tail_narrows(const struct op *op);
 
 /* Whether two views show the same of one value. */
 bool view_same(const struct value *a, const struct value *b);

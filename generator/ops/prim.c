@@ -315,6 +315,13 @@ static int64_t integer_result(enum prim prim, int64_t a, int64_t b)
         return a ^ b;
     case PRIM_GCD:
         return greatest_divisor(a, b);
+    case PRIM_MUL_HIGH:
+        a = integer_divide(a * b + (INT64_C(1) << 30), INT64_C(1)
+                                                           << 31); /* of int32: no product leaves 64 bits */
+        return a > INT32_MAX ? INT32_MAX : a;
+    case PRIM_SHIFT_NEAR:
+        b = INT64_C(1) << (b & 31);
+        return (a < 0 ? -1 : 1) * (((a < 0 ? -a : a) + b / 2) / b);
     default:
         assert(!"a primitive without integer result");
         return 0;

@@ -93,19 +93,42 @@ static bool has_windows(const struct op *op)
     return op->inputs[0]->ndim == 4;
 }
 
+/* note [int8]
+ * A convolution of int8 with a weight of int8 adds (x - zero) w up in int32, in which it is exact for up to CONV_MOST_TERMS of a window;
+ * what lies outside of x adds nothing. */
+bool conv_is_int8(const struct op *op)
+{
+    return op->inputs[0]->dtype == DTYPE_INT8 && op->inputs[1]->dtype == DTYPE_INT8;
+}
+
+bool op_tail_narrows(const struct op *op)
+{
+    return op->code == GRAPH_OP_CONV && conv_is_int8(op);
+}
+
+/* What it computes in. */
+static enum dtype conv_dtype(const struct op *op)
+{
+    return conv_is_int8(op) ? DTYPE_INT32
+           : op->head       ? op->head->nodes[op->head->result].dtype
+                            : op->inputs[0]->dtype;
+}
+
 /* functions/conv.c has said what the spec can do wrong. */
 static const char *conv_broken(struct cx *cx, const struct op *op)
 {
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
     const struct dim *groups;
-    enum dtype dtype = op->head ? op->head->nodes[op->head->result].dtype : x->dtype;
+    enum dtype dtype = conv_dtype(op);
 
     if (!has_windows(op) || op->window.groups <= 0 || weight->ndim != 4 ||
         op->tail_first < 2 + op->window.bias)
         return "it has not the operands of a convolution";
-    if (dtype != weight->dtype || !dtype_is_float(dtype))
+    if (!conv_is_int8(op) && (dtype != weight->dtype || !dtype_is_float(dtype)))
         return "it multiplies types that it cannot";
+    if (conv_is_int8(op) && (op->head || op->window.zero < INT8_MIN || op->window.zero > INT8_MAX))
+        return "it takes a number from x that is none of int8";
     groups = dim_const(&cx->arena, op->window.groups);
     if (!dim_is_const(weight->dims[0], NULL) ||
         !dim_equals(dim_mod(&cx->arena, weight->dims[0], groups), 0) ||
@@ -125,7 +148,6 @@ static const char *conv_infer(struct cx *cx, struct op *op)
     const struct value *x = op->inputs[0], *weight = op->inputs[1];
     struct axes axes = image_axes(op);
     const struct dim *dims[4];
-    enum dtype dtype = op->head ? op->head->nodes[op->head->result].dtype : x->dtype;
     const char *fault;
 
     fault = window_dims(cx, op, dims);
@@ -133,7 +155,7 @@ static const char *conv_infer(struct cx *cx, struct op *op)
         return fault;
     dims[axes.n] = x->dims[axes.n];
     dims[axes.c] = weight->dims[0];
-    return set_output(cx, op, dtype, 4, dims);
+    return set_output(cx, op, conv_dtype(op), 4, dims);
 }
 
 static void dense_strides(const struct tensor *tensor, int64_t strides[4])
@@ -183,6 +205,8 @@ static void conv_interpret(const struct op *op, const struct tensor *const *inpu
     int64_t xs[4], ws[4], ys[4], at[2];
     int64_t channels = weight->dims[axes.c], per_group = output->dims[axes.c] / op->window.groups;
     int64_t dh = op->window.dilation[0], dw = op->window.dilation[1];
+    const bool ints = conv_is_int8(op);
+    union scalar *to;
 
     dense_strides(x, xs);
     dense_strides(weight, ws);
@@ -193,7 +217,8 @@ static void conv_interpret(const struct op *op, const struct tensor *const *inpu
                 struct sight see = look(op, x, &axes, at);
 
                 for (int64_t o = 0; o < output->dims[axes.c]; o++) {
-                    double sum = op->window.bias ? inputs[2]->data[o].f : 0;
+                    double sum = op->window.bias && !ints ? inputs[2]->data[o].f : 0;
+                    int64_t whole = op->window.bias && ints ? inputs[2]->data[o].i : 0;
                     int64_t group = o / per_group * channels;
 
                     for (int64_t h = see.first[0]; h < see.end[0]; h++)
@@ -204,16 +229,21 @@ static void conv_interpret(const struct op *op, const struct tensor *const *inpu
                             const union scalar *by = weight->data + o * ws[0] + h * ws[axes.s[0]] +
                                                      w * ws[axes.s[1]];
 
-                            for (int64_t c = 0; c < channels; c++)
+                            for (int64_t c = 0; c < channels && !ints; c++)
                                 sum += from[c * xs[axes.c]].f * by[c * ws[axes.c]].f;
+                            for (int64_t c = 0; c < channels && ints; c++)
+                                whole += (from[c * xs[axes.c]].i - op->window.zero) * by[c * ws[axes.c]].i;
                         }
-                    output
-                        ->data[n * ys[axes.n] + o * ys[axes.c] + at[0] * ys[axes.s[0]] +
-                               at[1] * ys[axes.s[1]]]
-                        .f = sum;
+                    to = output->data + n * ys[axes.n] + o * ys[axes.c] + at[0] * ys[axes.s[0]] +
+                         at[1] * ys[axes.s[1]];
+                    if (ints)
+                        to->i = dtype_wrap(DTYPE_INT32, whole);
+                    else
+                        to->f = sum;
                 }
             }
-    round_output(output, x->dtype);
+    if (!ints)
+        round_output(output, x->dtype);
     run_tail(op, inputs, output);
 }
 
@@ -259,6 +289,8 @@ static void window_dump(struct text *text, const struct op *op)
     text_printf(text, " kernel %dx%d stride %d,%d padding %d,%d%s", op->window.kernel[0],
                 op->window.kernel[1], op->window.stride[0], op->window.stride[1], op->window.padding[0],
                 op->window.padding[1], op->window.channels_last ? " channels last" : "");
+    if (op->window.zero != 0)
+        text_printf(text, " zero %d", op->window.zero);
 }
 
 static int conv_groups(const struct op *op)

@@ -20,7 +20,7 @@ static int channel_axis(const struct op *op)
     if (op->tail || op->dag)
         return -1;
     if (op->code == GRAPH_OP_CONV)
-        return 1;
+        return conv_is_int8(op) ? -1 : 1;
     return op->code == GRAPH_OP_CONTRACT && op->inputs[1]->ndim == 2 ? op->outputs[0]->ndim - 1 : -1;
 }
 

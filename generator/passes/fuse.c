@@ -301,7 +301,7 @@ static bool join_tail(struct fuse *fuse, struct op *map, int at)
         map->dag->count + (op->tail ? op->tail->count : 1) > FUSE_MAX_NODES || graph_uses(value) != 1 ||
         pass_write_between(graph, op, from, graph_position(graph, map)))
         return false;
-    if (by_rows && out->dtype != value->dtype)
+    if (by_rows && out->dtype != value->dtype && !op_tail_narrows(op))
         return false; /* kernels with tiles store what they compute in */
     for (int i = 0; i < map->input_count; i++) {
         if (i == at)
@@ -322,10 +322,7 @@ static bool join_tail(struct fuse *fuse, struct op *map, int at)
         op->tail_first = main_inputs;
     }
     dag = take_dag(fuse, map->dag->count + op->tail->count);
-    old_nodes[0] = dag_load(arena, dag, 0, op->tail->nodes[op->tail->result].dtype); /* fixed below */
-    for (int i = 0; i < op->tail->count; i++)
-        if (op->tail->nodes[i].prim == PRIM_LOAD && op->tail->nodes[i].input == 0)
-            old_nodes[0] = dag_load(arena, dag, 0, op->tail->nodes[i].dtype);
+    old_nodes[0] = dag_load(arena, dag, 0, op_computed(op));
     for (int i = main_inputs; i < op->input_count; i++)
         old_nodes[1 + i - main_inputs] = dag_load(arena, dag, 1 + i - main_inputs, op->inputs[i]->dtype);
 

@@ -123,8 +123,8 @@ bool pass_takes_head(const struct graph *graph, const struct op *op)
 {
     int64_t channels;
 
-    if (op->code != GRAPH_OP_CONV || op->head || !op->window.channels_last || graph->fenced ||
-        !graph->program->settings.pack || !value_is_static(graph, op->inputs[1]) ||
+    if (op->code != GRAPH_OP_CONV || op->head || conv_is_int8(op) || !op->window.channels_last ||
+        graph->fenced || !graph->program->settings.pack || !value_is_static(graph, op->inputs[1]) ||
         (op->window.bias && !value_is_static(graph, op->inputs[2])) ||
         !dim_is_const(op->inputs[0]->dims[3], &channels))
         return false;

@@ -17,7 +17,7 @@ static const struct backend *const cpu = &backends[DEVICE_CPU];
 
 static bool fits_conv(const struct graph *graph, const struct op *op)
 {
-    return op_is_packed(graph, op) && op->window.channels_last;
+    return op_is_packed(graph, op) && op->window.channels_last && !conv_is_int8(op);
 }
 
 /* CONV_BAND: columns of the widest register tile of a line, whatever the vectors; CONV_ROWS: pixels of the tallest;
@@ -144,7 +144,42 @@ static bool has_head(const struct op *op)
 static bool fits_conv_plain(const struct graph *graph, const struct op *op)
 {
     (void)graph;
-    return op->window.channels_last && !has_head(op);
+    return op->window.channels_last && !has_head(op) && !conv_is_int8(op);
+}
+
+static bool fits_int8_plain(const struct graph *graph, const struct op *op)
+{
+    (void)graph;
+    return op->window.channels_last && conv_is_int8(op);
+}
+
+static bool fits_int8_depthwise(const struct graph *graph, const struct op *op)
+{
+    return fits_int8_plain(graph, op) && op_is_packed(graph, op) && op_is_depthwise(op);
+}
+
+static bool fits_int8_rows(const struct graph *graph, const struct op *op)
+{
+    return fits_int8_plain(graph, op) && op_is_packed(graph, op) && !op_is_depthwise(op);
+}
+
+static double cost_int8_rows(const struct op *op)
+{
+    return op_macs(op) + 200;
+}
+
+static double cost_int8_plain(const struct op *op)
+{
+    return 4.0 * op_macs(op) + 200;
+}
+
+/* MODC_INT8_ROWS rows of int16, and a window, of modc_simd_dot.h. */
+static int64_t scratch_windows(const struct op *op)
+{
+    const struct dim *const *dims = op->inputs[1]->dims;
+    const int64_t depth = upper(dims[1]) * upper(dims[2]) * upper(dims[3]);
+
+    return 2 * 2 * tiles_of(depth, 4) * 4 + tiles_of(depth, 4) * 4;
 }
 
 static bool fits_pool(const struct graph *graph, const struct op *op)
@@ -780,6 +815,15 @@ static const struct algorithm cpu_algorithms[] = {
     {"conv_plain", GRAPH_OP_CONV, "conv_plain", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
      PACKED_NONE, PACKED_NONE, NULL,
      "one output at a time over w as it lies: it is no weight that could be packed", .core = true},
+    {"conv_int8", GRAPH_OP_CONV, "conv_int8", NULL, fits_int8_rows, cost_int8_rows, tiles_lines, PACKED_ROWS,
+     PACKED_NONE, scratch_windows,
+     "what the windows of two pixels see becomes rows of int16, which meet a few outputs at a time",
+     .core = true},
+    {"conv_int8_depthwise", GRAPH_OP_CONV, "conv_int8_depthwise", NULL, fits_int8_depthwise, cost_int8_rows,
+     tiles_lines, PACKED_COLUMNS, PACKED_NONE, NULL, "by pixel, a few channels at a time, all taps at once",
+     .core = true},
+    {"conv_int8_plain", GRAPH_OP_CONV, "conv_int8_plain", NULL, fits_int8_plain, cost_int8_plain, tiles_lines,
+     PACKED_NONE, PACKED_NONE, NULL, "one output at a time over w as it lies", .core = true},
     {"pool", GRAPH_OP_POOL, "pool", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
      "by line and pixel, vectors of channels innermost", .core = true},
     {"layer_norm", GRAPH_OP_NORM, "layer_norm", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,

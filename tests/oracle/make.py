@@ -554,6 +554,20 @@ def narrow():
     yield Case("dynamic_29", both, "--seed 19", rows(401, 29))
     yield Case("dynamic_3", both, "--seed 19", rows(405, 3))
     yield Case("dynamic_fence", both, "--seed 19 --hooks fence", "build/vectors/dynamic_29/inputs.safetensors")
+    integers = "tests/specs/integers.yaml"
+
+    def bytes_of(seed, batch):
+        return {"image": whole(seed, -128, 128, batch, 9, 11, 3).to(torch.int8), "line": whole(seed + 1, -128, 128, 4, 6, 13).to(torch.int8),
+                "kernel": whole(seed + 2, -128, 128, 8, 1, 3, 3).to(torch.int8), "matrix": whole(seed + 3, -128, 128, 7, 5).to(torch.int8)}
+
+    state = integer_state(421, integers)
+    for batch in (3, 1):
+        yield Case(f"integers_{batch}", integers, "", bytes_of(425 + batch, batch), state)
+    own = "build/vectors/integers_3/{}.safetensors".format
+    for name, options in (("fence", "--hooks fence"), ("plain", "--plan conv=conv_int8_plain"), ("train", "--train")):
+        yield Case(f"integers_{name}", integers, options, own("inputs"), own("weights"))
+    yield Case("integers_zeros", integers, "", {name: torch.full_like(tensor, -128) for name, tensor in bytes_of(425, 3).items()},
+               own("weights"))
     chip = "tests/specs/dynamic_chip.yaml"
     yield Case("dynamic_chip", chip, "", {"image": draw(409, 8, 1, 8, 8)}, weights(410, chip))
     special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,
@@ -768,6 +782,17 @@ def ranges_of(text):
     """INPUT -> (LOW, HIGH), of the lines `# draw:` of a spec."""
     return {name: (float(low), float(high))
             for name, low, high in re.findall(r"^# draw: (\w+) (\S+) (\S+)$", text, re.MULTILINE)}
+
+
+def integer_state(seed, spec):
+    """Buffers of integers as converters make them: multipliers between 2**30 and 2**31, shifts that leave what fits in 8 bits."""
+    args = torch_run.parse(["run", str(ROOT / spec)])
+    state = torch_run.Spec(args.spec, {}, args.dtype).build(0).state_dict()
+    limits = {"multiplier": (2 ** 30, 2 ** 31), "shift": (5, 9), "bias": (-9000, 9000)}
+    for i, (key, tensor) in enumerate(state.items()):
+        low, high = limits.get(key.rsplit(".")[-1], (-128, 128))
+        state[key] = whole(seed + i, low, high, *tensor.shape).to(tensor.dtype)
+    return state
 
 
 def drawn(seed, shape, dtype, limits):

@@ -30,6 +30,7 @@ import yaml
 from torch import nn
 
 import generation
+import integers
 import returns
 import safetensors_io
 import vision
@@ -68,7 +69,7 @@ warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is depre
 SPACES = {"functools": functools, "partial": functools.partial, "collections": collections, "copy": copy, "deepcopy": copy.deepcopy,
           "F": nn.functional, "torch": torch, "nn": nn, "math": math, "Tensor": torch.Tensor,
           "OrderedDict": collections.OrderedDict, "_assert": torch._assert,
-          "torchvision": vision.torchvision, "ops": vision.ops}
+          "torchvision": vision.torchvision, "ops": vision.ops, "requantize": integers.requantize}
 PYTHON = ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list", "dict", "str", "divmod",
           "RuntimeError", "ValueError", "NotImplementedError", "AssertionError", "TypeError")
 

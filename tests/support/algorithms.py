@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 SPEC, WIDE = "tests/specs/rows.yaml", "tests/specs/rows_wide.yaml"
-NARROW, DYNAMIC = "tests/specs/storage_int8.yaml", "tests/specs/dynamic.yaml"
+NARROW, DYNAMIC, INTEGERS = "tests/specs/storage_int8.yaml", "tests/specs/dynamic.yaml", "tests/specs/integers.yaml"
 WRITERS = ("tests/specs/decoder.yaml", "specs/networks/mamba.yaml")
 # For what the others are always better, but where --plan or `pack: none` asks for them.
 FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recurrent=recurrent_dot"}
@@ -25,6 +25,7 @@ CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
 MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
           ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("narrow_cuda", NARROW, CUDA),
           ("dynamic", DYNAMIC, []), ("dynamic_cuda", DYNAMIC, [*CUDA, "--set", "batch=16384"]),
+          ("integers", INTEGERS, []), ("integers_chip", INTEGERS, ["--target", "cortex-m4"]),
           *((f"{pathlib.Path(spec).stem}{''.join(options[1:])}", spec, options) for spec in WRITERS for options in ([], CUDA)),
           *((name, SPEC, ["--plan", plan]) for name, plan in sorted(FORCED.items()))]
 
@@ -57,7 +58,7 @@ def main(modc, work, compiler, flags):
             text += said(kernels, [own[0], own[1].with_suffix(".cu")])
         if text:
             faults.append(f"{name}: {text[:3000]}")
-    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {NARROW}, {DYNAMIC} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
+    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {NARROW}, {DYNAMIC}, {INTEGERS} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
     faults += [f"{name} need not be forced" for name in sorted(seen & set(FORCED))]
     print("\n".join(faults))
     return 1 if faults else 0

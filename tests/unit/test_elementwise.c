@@ -224,6 +224,16 @@ static void test_integers(void **state)
     assert_int_equal(ints(PRIM_GCD, DTYPE_INT64, -12, 18), 6);
     assert_int_equal(ints(PRIM_GCD, DTYPE_INT64, 0, INT64_MIN), INT64_MIN);
     assert_int_equal(ints(PRIM_GCD, DTYPE_UINT8, 0, 0), 0);
+    assert_int_equal(ints(PRIM_MUL_HIGH, DTYPE_INT32, 3, 1 << 30), 2); /* 1.5 */
+    assert_int_equal(ints(PRIM_MUL_HIGH, DTYPE_INT32, -3, 1 << 30), -1);
+    assert_int_equal(ints(PRIM_MUL_HIGH, DTYPE_INT32, INT32_MIN, INT32_MIN), INT32_MAX);
+    assert_int_equal(ints(PRIM_MUL_HIGH, DTYPE_INT32, INT32_MIN, INT32_MAX), -INT32_MAX);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, -3, 1), -2);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, 3, 1), 2);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, -5, 2), -1);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, -7, 0), -7);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, INT32_MIN, 31), -1);
+    assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, 5, 33), 3); /* modulo 32 */
     assert_int_equal(ints(PRIM_NOT, DTYPE_INT64, 5, 0), -6);
     assert_int_equal(ints(PRIM_NOT, DTYPE_UINT8, 5, 0), 250);
     assert_int_equal(ints(PRIM_NOT, DTYPE_BOOL, 1, 0), 0);
@@ -478,7 +488,7 @@ static bool takes(enum prim prim, enum dtype dtype)
 {
     if (prim == PRIM_LOAD || prim == PRIM_CONST || prim == PRIM_DIM || prim == PRIM_POW)
         return false; /* pow is what PyTorch does, not what pow does: test_simplification */
-    if (prim == PRIM_BITS || prim == PRIM_GCD)
+    if (prim == PRIM_BITS || prim == PRIM_GCD || prim == PRIM_MUL_HIGH || prim == PRIM_SHIFT_NEAR)
         return false; /* of other types: test_bits, test_integers */
     if (prim == PRIM_COPYSIGN)
         return false; /* NaN has some sign or other */

@@ -152,6 +152,9 @@ static const struct made ALIGNED = IN_SPEC(
 static const struct made SOLVED = IN_SPEC("x: [3, 3], y: [3, 2]", "  - return torch.linalg.solve(x, y)\n");
 static const struct made CONVOLVED = IN_SPEC("x: [1, 4, 8, 8], w: [6, 4, 3, 3], b: [6]",
                                              "  - return F.conv2d(x, w, b)\n");
+static const struct made CONVOLVED_BYTES = IN_SPEC(
+    "x: {shape: [1, 4, 8, 8], dtype: int8}, w: {shape: [6, 4, 3, 3], dtype: int8}",
+    "  - return F.conv2d(x.to(torch.int32) - 3, w.to(torch.int32))\n");
 static const struct made POOLED = IN_SPEC("x: [1, 4, 8, 8]", "  - return F.max_pool2d(x, 2)\n");
 static const struct made ATTENDED = {
     .spec = "modc: 1\nmodel: m\nhooks: none\ninputs: {q: [2, 4, 8], k: [2, 4, 8], v: [2, 4, 8]}\nforward:\n"
@@ -500,6 +503,10 @@ BREAK(conv_types)
 {
     retype(b, 1);
 }
+BREAK(conv_zero)
+{
+    b->op->window.zero = 300;
+}
 BREAK(conv_bias)
 {
     b->op->inputs[2]->dims[0] = dim_const(b->arena, 5);
@@ -686,6 +693,7 @@ static const struct broken_case {
     {&CONVOLVED, GRAPH_OP_CONV, conv_groups, "its channels do not fit", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_kernel, "its weight is not as large", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_types, "(conv): it multiplies types", TYPES},
+    {&CONVOLVED_BYTES, GRAPH_OP_CONV, conv_zero, "it takes a number from x that is none of int8", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_bias, "its bias is not one number", TYPES},
     {&POOLED, GRAPH_OP_POOL, take_twice, "the operands of a pool", TYPES},
     {&POOLED, GRAPH_OP_POOL, pool_padding, "its padding is over half", TYPES},

@@ -300,9 +300,10 @@ static void holes_conv(struct draft *draft)
     bool device = draft->plan->backend->apart, by_channel = weights == PACKED_COLUMNS && !device;
     int joined = weights == PACKED_PANELS ? conv_joined_lines(op) : 1;
 
-    draft->apart = winograd_side(weights) > 0 || conv_is_apart(op);
+    draft->apart = winograd_side(weights) > 0 || (conv_is_apart(op) && !conv_is_int8(op));
     add_weighted(draft);
     add_scratch(draft, "v");
+    hole_shape(draft, "T_zero", op->window.zero);
     holes_image(draft, joined);
     hole_int(draft, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(draft, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
@@ -313,6 +314,8 @@ static void holes_conv(struct draft *draft)
         holes_device(draft);
     else if (weights == PACKED_NONE)
         holes_plain(draft);
+    else if (conv_is_int8(op))
+        ; /* its weight lies as rows or columns do */
     else if (winograd_side(weights) > 0)
         holes_winograd(draft, weights);
     else
@@ -320,8 +323,9 @@ static void holes_conv(struct draft *draft)
     hole_shape(draft, "T_groups", op->window.groups);
     hole_shape(draft, "T_bias", op->window.bias);
     draft->kernel->comment = arena_format(
-        &cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s%s",
+        &cx->arena, "y %s = conv2d(x %s%s, weight (%s, %d, %d, %s))%s, channels last%s%s",
         shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
+        op->window.zero ? arena_format(&cx->arena, " - %d", op->window.zero) : "",
         dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
         dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)), op->window.bias ? " + bias" : "",
         conv_is_turned(op) ? "; those of y are planes in memory" : "",

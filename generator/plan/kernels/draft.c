@@ -48,7 +48,7 @@ void add_weighted(struct draft *draft)
 {
     add_input(draft);
     add_parameter(draft, draft->weights, false, "w");
-    add_parameter(draft, draft->result, false, "bias");
+    add_parameter(draft, draft->bias, false, "bias");
 }
 
 /* ---- holes -------------------------------------------------------------------------------------------------- */
@@ -414,7 +414,7 @@ static const struct kernel *wrap_core(struct draft *draft)
     core->needs_function = !asks_after(core);
     if (shared)
         core->tail = NULL;
-    else
+    else if (core->tail)
         dag_mark_sizes(core->tail, core->used);
     wrapper->core = keep_shared(draft, wrapper, core);
     return keep_kernel(cx, draft->plan, wrapper);
@@ -578,6 +578,10 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->op = op;
     draft->kernel = kernel;
     draft->result = element_of(draft, y->dtype);
+    draft->result.computed = element_of(draft, op_computed(op)).computed;
+    draft->bias = draft->result;
+    if (op_bias_at(op) >= 0)
+        draft->bias = element_of(draft, op->inputs[op_bias_at(op)]->dtype);
     draft->narrow = step_packed(step, 1) ? step_packed(step, 1)->storage : NULL;
     draft->weights = draft->narrow         ? (struct element){draft->narrow->dtype, draft->result.computed}
                      : op->input_count > 1 ? element_of(draft, op->inputs[1]->dtype)
@@ -591,7 +595,8 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     take_tail(draft, row->tail ? row->tail(op) : op->tail);
     common_holes(draft);
     add_parameter(draft, draft->result, true, "y");
-    if (step->algorithm->core && shares_tail(cx, kernel))
+    if (step->algorithm->core && !op_tail_narrows(op) &&
+        shares_tail(cx, kernel)) /* functions return what they take */
         kernel->function = element_function(cx, draft->plan, kernel->tail, kernel->computed,
                                             kernel->tail ? tail_label(cx, op) : "", op);
     hole_int(draft, "T_taken", kernel->function != NULL);

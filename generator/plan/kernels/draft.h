@@ -26,16 +26,16 @@ struct draft {
     const struct step *step;
     const struct op *op;
     struct kernel *kernel;
-    struct element result, weights, input; /* input: the first */
-    const char *role;                      /* of a part: what it is named by behind whom it serves */
-    const struct storage *narrow;          /* as what weights are stored in fewer bits; NULL: they are not */
-    bool apart;                            /* its parts are a kernel of their own */
-    const struct part_row *part;           /* of a core: what these take */
-    const char *part_comment;              /* and compute */
-    const struct size *block;              /* of a part of attention: the sizes of a block; or NULL */
-    bool causal;                           /* of a softmax over such a block */
-    bool over_y;                           /* an operand of the tail lies where y does: neither is restrict */
-    int head_count;                        /* what a convolution's head reads beside x */
+    struct element result, weights, input, bias; /* input: the first; bias: what it has, else the result */
+    const char *role;                            /* of a part: what it is named by behind whom it serves */
+    const struct storage *narrow; /* as what weights are stored in fewer bits; NULL: they are not */
+    bool apart;                   /* its parts are a kernel of their own */
+    const struct part_row *part;  /* of a core: what these take */
+    const char *part_comment;     /* and compute */
+    const struct size *block;     /* of a part of attention: the sizes of a block; or NULL */
+    bool causal;                  /* of a softmax over such a block */
+    bool over_y;                  /* an operand of the tail lies where y does: neither is restrict */
+    int head_count;               /* what a convolution's head reads beside x */
 };
 
 /* The calls that a step, or a packed entry, becomes. */

@@ -60,6 +60,8 @@ _LAZY = {name: module for module, names in {
     "_export.export": "export",
     "_onnx.export": "export_onnx",
     "_onnx.read": "OnnxError",
+    "_tflite.export": "export_tflite",
+    "_tflite.model": "TfliteError",
     "_weights": "load_file convert",
     "_module.module": "Module",
     "_module.dynamo": "backend",
@@ -89,8 +91,9 @@ _COMMANDS = {"convert": "_weights.command", "export": "_export.command"}  # thos
 
 def _python_command(words):
     """The module of a command that is Python; None: it is the compiler's."""
-    if words[:1] == ["export"] and any(word.lower().endswith(".onnx") for word in words[1:]):
-        return "_onnx.command"
+    for suffix, module in ((".onnx", "_onnx.command"), (".tflite", "_tflite.command")):
+        if words[:1] == ["export"] and any(word.lower().endswith(suffix) for word in words[1:]):
+            return module
     return _COMMANDS.get(words[0]) if words else None
 
 

@@ -39,3 +39,9 @@ def mapped(items):
             lines.append(f"{quote(name)}:")
             lines += ["  " + line for line in text]
     return lines
+
+
+def model_name(text):
+    """The name of a model, after that of its file."""
+    name = re.sub(r"\W+", "_", text).strip("_").lower()
+    return name if re.match(r"[a-z]", name) else "net_" + name if name else "net"

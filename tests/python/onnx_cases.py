@@ -77,7 +77,8 @@ def run_case(case):
     from modc._errors import Error, SpecError
     from modc._files import safetensors_bytes
     from modc._net import compile as compile_spec
-    from modc._onnx.export import model_name, read_onnx
+    from modc._onnx.export import read_onnx
+    from modc._spec import model_name
     from onnx import version_converter
     model, sets = data_of(case)
     if not types_of(model):

@@ -203,8 +203,8 @@ class WithoutOthers(Case):
         unpack = "it has to be unpacked first"
         for data, text, hint in [
                 (b"", "it is empty", None),
-                (b"\x1c\0\0\0TFL3....", "it is a TensorFlow Lite model, which modc does not read",
-                 f"tf.lite.Interpreter gives its tensors; {numpy_hint}"),
+                (b"\x1c\0\0\0TFL3....", "it is a TensorFlow Lite model: a network, not weights alone",
+                 "python -m modc export FILE.tflite makes a spec and weights of one of int8"),
                 (b"\x89HDF\r\n\x1a\n\0\0\0", "it is an HDF5 file, as Keras and h5py write, which modc does not read",
                  f"h5py gives its arrays; {numpy_hint}"),
                 (b"\x93NUMPY\1\0v\0", "it is one array of NumPy's, without a name", numpy_hint),

@@ -1,7 +1,6 @@
 """modc.export_onnx: a spec and a file of weights from an ONNX file, tried before it is said to be done."""
 import json
 import os
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from modc._onnx.graph import Graph
 from modc._onnx.read import load
 from modc._onnx.text import Size
 from modc._onnx.write import Writer
+from modc._spec import model_name
 
 TOLERANCE = 1e-4  # of the largest element of an output; ONNX's own implementations differ by as much
 
@@ -33,11 +33,6 @@ class ExportedOnnx:
 def layer_arguments():
     about = json.loads(run_command(["layers", "--format", "json"]))
     return {layer["name"]: [argument["name"] for argument in layer["arguments"]] for layer in about["layers"]}
-
-
-def model_name(text):
-    name = re.sub(r"\W+", "_", text).strip("_").lower()
-    return name if re.match(r"[a-z]", name) else "net_" + name if name else "net"
 
 
 def read_onnx(source, tables_name, name, sizes=None, dims=None, values=None):

@@ -1,0 +1,1 @@
+"""TensorFlow Lite files to specs."""

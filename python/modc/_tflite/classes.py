@@ -2,6 +2,10 @@
 
 Images are (batch, height, width, channels) for whoever calls a class, as in the file. A zero point is subtracted before zeros
 are padded, since the kernels step over what lies outside an image.
+
+Shifts to the right round half away from zero. scaled_by_channel has a shift for each channel and shifts all by 31: x / 2^n is
+x * 2^(31 - n) / 2^31, which fits 64 bits as x fits 32. One less for negative x turns a half away from zero, and nothing else,
+since all else is a multiple of 2^(31 - n).
 """
 
 FUNCTIONS = {
@@ -18,10 +22,8 @@ FUNCTIONS = {
     if larger:
         x = torch.bitwise_left_shift(x, shift.clamp(min=0))
     x = high_product(x.long(), multiplier)
-    right = (-shift).clamp(min=0)
-    half = torch.bitwise_right_shift(torch.bitwise_left_shift(1, right), 1)
-    below = torch.bitwise_right_shift(x, 63) * (right > 0)
-    return torch.bitwise_right_shift(x + half + below, right)""",
+    power = torch.bitwise_left_shift(1, 31 + shift.long().clamp(max=0))
+    return torch.bitwise_right_shift(x * power + 2 ** 30 + torch.bitwise_right_shift(x, 63), 31)""",
     "reciprocal": """def reciprocal(a):
     half = torch.bitwise_right_shift(a + 2 ** 31, 1)
     x = 1515870810 + high_product(half, -1010580540)
@@ -35,7 +37,7 @@ FUNCTIONS = {
 
 CLASSES = {
     "Conv2dInt8": """\
-Conv2dInt8(cin, cout, kernel, stride=(1, 1), padding=(0, 0), behind=(0, 0), dilation=(1, 1), groups=1, zero=0, out_zero=0,
+Conv2dInt8(cin, cout, kernel, stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1), groups=1, zero=0, out_zero=0,
            low=-128, high=127, larger=False)
 buffers:
   weight: {shape: "[cout, cin // groups, kernel[0], kernel[1]]", dtype: int8}
@@ -43,14 +45,13 @@ buffers:
   multiplier: {shape: [cout], dtype: int32}
   shift: {shape: [cout], dtype: int32}
 forward(x): |
-  x = x.permute(0, 3, 1, 2).int() - zero
-  if behind != (0, 0):
-      x = F.pad(x, (0, behind[1], 0, behind[0]))
+  x = F.pad(x.permute(0, 3, 1, 2).int() - zero, (pad[2], pad[3], pad[0], pad[1]))
   if dilation == (1, 1):
-      x = F.conv2d(x, self.weight.int(), self.bias, stride, padding, dilation, groups)
+      x = F.conv2d(x, self.weight.int(), None, stride, groups=groups)
   else:
-      x = F.conv2d(x.long(), self.weight.long(), self.bias.long(), stride, padding, dilation, groups).int()
-  x = scaled_by_channel(x.permute(0, 2, 3, 1), self.multiplier, self.shift, larger) + out_zero
+      x = F.conv2d(x.long(), self.weight.long(), None, stride, dilation=dilation, groups=groups).int()
+  x = x.permute(0, 2, 3, 1) + self.bias
+  x = scaled_by_channel(x, self.multiplier, self.shift, larger) + out_zero
   return x.clamp(low, high).to(torch.int8)""",
     "LinearInt8": """\
 LinearInt8(fin, fout, multiplier, shift, zero=0, weight_zero=0, out_zero=0, low=-128, high=127)
@@ -58,7 +59,7 @@ buffers:
   weight: {shape: [fout, fin], dtype: int8}
   bias: {shape: [fout], dtype: int32}
 forward(x): |
-  x = F.linear(x.int() - zero, self.weight.int() - weight_zero, self.bias)
+  x = F.linear(x.int() - zero, self.weight.int() - weight_zero) + self.bias
   return (scaled(x, multiplier, shift) + out_zero).clamp(low, high).to(torch.int8)""",
     "LinearByChannelInt8": """\
 LinearByChannelInt8(fin, fout, zero=0, out_zero=0, low=-128, high=127, larger=False)
@@ -68,7 +69,7 @@ buffers:
   multiplier: {shape: [fout], dtype: int32}
   shift: {shape: [fout], dtype: int32}
 forward(x): |
-  x = F.linear(x.int() - zero, self.weight.int(), self.bias)
+  x = F.linear(x.int() - zero, self.weight.int()) + self.bias
   x = scaled_by_channel(x, self.multiplier, self.shift, larger) + out_zero
   return x.clamp(low, high).to(torch.int8)""",
     "AddInt8": """\

@@ -154,8 +154,7 @@ def conv(writer, op, kind, cin, cout, groups, kernel, weight, strides, dilations
     if len(op.inputs[1].scales) > 1 and op.inputs[1].axis != (0 if kind == "conv" else 3):
         refuse(op, f"{op.inputs[1]} has scales along dimension {op.inputs[1].axis}")
     name = writer.module(
-        op, kind, "Conv2dInt8", cin, cout, tuple(kernel), stride=tuple(strides),
-        padding=tuple(before for before, _ in pads), behind=tuple(behind - before for before, behind in pads),
+        op, kind, "Conv2dInt8", cin, cout, tuple(kernel), stride=tuple(strides), pad=(*pads[0], *pads[1]),
         dilation=tuple(dilations), groups=groups, zero=source.zero, out_zero=target.zero, **bounds(op, target, activation),
         larger=larger)
     writer.weight(name, "weight", "I8", (cout, cin // groups, *kernel), weight)

@@ -111,10 +111,10 @@ class Writer:
         name = f"{kind}_{op.index}"
         if class_name not in self.classes:
             self.classes.append(class_name)
-        header = CLASSES[class_name].partition("\nbuffers:")[0].partition("\nforward")[0]
+        header = parts_of(class_name)[0]
         words = [literal(item) for item in arguments]
         words += [f"{key}={literal(item)}" for key, item in named.items()
-                  if not re.search(rf"\b{key}={re.escape(literal(item))}[,)]", " ".join(header.split()))]
+                  if not re.search(rf"\b{key}={re.escape(literal(item))}[,)]", header)]
         self.modules.append(f"{name}: {class_name}({', '.join(words)})  # {title(op.outputs[0])}")
         return name
 
@@ -134,10 +134,8 @@ class Writer:
             out += ["", "classes:"]
             for name in CLASSES:
                 if name in self.classes:
-                    header, _, body = CLASSES[name].partition("\nbuffers:") if "\nbuffers:" in CLASSES[name] else \
-                        CLASSES[name].partition("\nforward")
-                    rest = CLASSES[name][len(header) + 1:]
-                    out += [f"  {' '.join(header.split())}:"] + indented(rest, 4) + [""]
+                    header, body = parts_of(name)
+                    out += [f"  {header}:"] + indented(body, 4) + [""]
             out.pop()
         for key, rows in (("modules", self.modules), ("buffers", self.buffers)):
             if rows:
@@ -163,6 +161,13 @@ KINDS = {"CONV_2D": "conv", "DEPTHWISE_CONV_2D": "depthwise", "FULLY_CONNECTED":
 def kind_of(op):
     """What modules and values of an operator are called, before its number."""
     return KINDS.get(op.kind, op.kind.lower())
+
+
+def parts_of(class_name):
+    """The name of a class with its arguments, in one line, and what is in it."""
+    text = CLASSES[class_name]
+    end = min(place for place in (text.find("\nbuffers:"), text.find("\nforward(")) if place > 0)
+    return " ".join(text[:end].split()), text[end + 1:]
 
 
 def indented(text, width):

@@ -19,7 +19,8 @@ from modc._errors import Error  # noqa: E402
 from modc._files import bytes_of, read_safetensors, records_bytes  # noqa: E402
 from modc._tflite import fixed  # noqa: E402
 from modc._tflite.export import read_tflite  # noqa: E402
-from modc._tflite.model import Model, Operator, Tensor, read_model  # noqa: E402
+from modc._tflite.flatbuffer import Table  # noqa: E402
+from modc._tflite.model import Model, Operator, Tensor, read_model, read_tensor  # noqa: E402
 from modc._tflite.write import Writer  # noqa: E402
 
 FOLDER = ROOT / "tests" / "tflite"
@@ -133,6 +134,34 @@ class Refused(unittest.TestCase):
         with self.assertRaises(modc.TfliteError) as found:
             Writer(Model([given], [made], [Operator(0, "RELU", [tensor(5, (2,))], [made], None)]), "net")
         self.assertEqual(str(found.exception), "operator 0 (RELU) reads tensor 5 't5', which is not computed before")
+        with self.assertRaises(modc.TfliteError) as found:
+            Writer(Model([given], [made], [Operator(place, "RELU", [given], [made], None) for place in (0, 1)]), "net")
+        self.assertEqual(str(found.exception), "operator 1 (RELU): tensor 1 't1' is already computed by operator 0 (RELU)")
+        with self.assertRaises(modc.TfliteError) as found:
+            Writer(Model([given], [], []), "net")
+        self.assertEqual(str(found.exception), "the model has no outputs")
+
+    def test_constants(self):
+        given, held, made = tensor(0, (3,)), tensor(1, (3,), data=b"abc"), tensor(2, (3,), 1.0)
+        self.assertIn("add_0 = add_0(t0, self.constant_1)", written("ADD", [given, held], made))
+        held.data = b"ab"
+        self.refused("operator 0 (ADD) reads the constant tensor 1 't1': int8 [3], of 2 bytes; modc reads constants of int8 there",
+                     "ADD", [given, held], made)
+        made.scales = [1e-7]
+        self.refused("operator 0 (ADD): the scale of tensor 2 't2' is too small beside those of its operands", "ADD",
+                     [given, held], made)
+
+    def test_moves(self):
+        given, order = tensor(0, (2, 3)), tensor(1, (2,), None, dtype="int32", data=struct.pack("<2i", 1, 0))
+        self.assertIn("transpose_0 = t0.permute(1, 0)", written("TRANSPOSE", [given, order], tensor(2, (3, 2))))
+        self.refused("operator 0 (TRANSPOSE): tensor 2 't2' has the shape [2, 3], and is given [3, 2]", "TRANSPOSE",
+                     [given, order], tensor(2, (2, 3)))
+        self.refused("operator 0 (CONCATENATION): it has a fused activation, which the reference kernel does not compute",
+                     "CONCATENATION", [given, given], tensor(2, (4, 3)), {1: 1})
+        ends = [tensor(place, (2,), None, dtype="int32", data=struct.pack("<2i", *pair))
+                for place, pair in enumerate(((0, 0), (2, 3), (1, -1)), 1)]
+        self.refused("operator 0 (STRIDED_SLICE): its strides are [1, -1]; modc has those above 0", "STRIDED_SLICE",
+                     [given, *ends], tensor(4, (2, 3)))
 
 
 class Files(unittest.TestCase):
@@ -154,6 +183,62 @@ class Files(unittest.TestCase):
                     read_tflite(bytes(data), "net")
                 except Error as error:
                     self.assertTrue(str(error))
+
+    def said(self, data):
+        with self.assertRaises(modc.TfliteError) as found:
+            read_model(bytes(data))
+        return str(found.exception).split("\nhint: ")[0]
+
+    def test_fields(self):
+        """Numbers of a file that point elsewhere, one after the other."""
+        whole = (FOLDER / "resnet.tflite").read_bytes()
+        root = Table.root(whole)
+        graph = root.tables(2)[0]
+        held = next(table for table in graph.tables(0) if table.place(2))
+        coded = next(table for table in graph.tables(3) if table.place(0))
+        data = next(table for table in root.tables(4) if table.place(0))
+        for place, code, number, text in (
+                (root.place(0), "<I", 2, "it is of version 2 of the schema; modc reads version 3"),
+                (root.vector(2, 4)[0] - 4, "<I", 0, "it has no subgraph: no model"),
+                (held.place(2), "<I", 99, "' is in buffer 99, of which there are "),
+                (held.vector(0, 4)[0], "<i", -1, "' has the shape [-1, "),
+                (coded.place(0), "<I", 99, " is of code 99, of which there are "),
+                (coded.vector(1, 4)[0], "<i", 9999, ") has tensor 9999, of which there are "),
+                (data.vector(0, 1)[0] - 4, "<I", 1 << 30, "it is cut off, or no flatbuffer: 1073741824 elements at byte "),
+                (0, "<I", 1 << 30, "it is cut off, or no flatbuffer: byte 1073741824 of 10832 is wanted")):
+            changed = bytearray(whole)
+            struct.pack_into(code, changed, place, number)
+            self.assertIn(text, self.said(changed))
+
+    def test_tensors(self):
+        class Fields:
+            """A Table of these fields."""
+
+            def __init__(self, **fields):
+                self.fields = {int(key[1:]): value for key, value in fields.items()}
+
+            def get(self, field, *_):
+                return self.fields.get(field)
+
+            def number(self, field, _, default=0):
+                return self.fields.get(field, default)
+
+            def numbers(self, field, _):
+                return self.fields.get(field, [])
+
+            table = bytes = get
+
+            def text(self, field):
+                return self.fields.get(field, "")
+
+        for fields, buffer, text, hint in (
+                ({"f6": Fields()}, Fields(), "tensor 4 'w' is sparse, which modc does not read", None),
+                ({}, Fields(f1=100, f2=50), "tensor 4 'w' lies at 100 to 150 of 120 bytes", None),
+                ({"f0": [-1, 3]}, Fields(), "tensor 4 'w' has the shape [-1, 3]",
+                 "shapes are known in a file: the converter fixes them by the shape of the input")):
+            with self.assertRaises(modc.TfliteError) as found:
+                read_tensor(bytes(120), 4, Fields(f3="w", f1=9, **fields), [buffer])
+            self.assertEqual(str(found.exception), text + (f"\nhint: {hint}" if hint else ""))
 
     def test_not_one(self):
         for data, text in ((b"", "bytes 4 to 7 are not TFL3"), (b"\x20\0\0\0TFL3", "cut off, or no flatbuffer")):

@@ -260,9 +260,11 @@ def drawn_conv(net):
 
 
 def drawn_depthwise(net):
-    net.outputs.append(net.conv(image(net), 0, pick(net, (3, 3), (2, 3), (1, 1), (5, 1)), pick(net, (1, 1), (2, 2), (1, 1)),
-                                pick(net, SAME, VALID), activation(net), depthwise=pick(net, 1, 1, 2, 3),
-                                bias=net.draw.random() < 0.8))
+    source, dilations = image(net), pick(net, (1, 1), (1, 1), (1, 1), (2, 2), (1, 2))
+    kernel = pick(net, (3, 3), (2, 3), (1, 1), (5, 1)) if dilations == (1, 1) else (3, 2)
+    strides = pick(net, (1, 1), (2, 2), (1, 1)) if dilations == (1, 1) else (1, 1)
+    net.outputs.append(net.conv(source, 0, kernel, strides, pick(net, SAME, VALID), activation(net), dilations,
+                                depthwise=pick(net, 1, 1, 2, 3), bias=net.draw.random() < 0.8))
 
 
 def drawn_linear(net):

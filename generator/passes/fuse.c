@@ -176,6 +176,20 @@ static bool is_long(const struct dag *dag)
     return false;
 }
 
+static bool is_narrower(const struct value *value, const struct value *than)
+{
+    return dtype_rows[value->dtype].bytes < dtype_rows[than->dtype].bytes;
+}
+
+/* Whether the map is the tail of an op that stores it in less than it computes in: it stays apart from who widens it again. */
+static bool narrows(const struct op *map)
+{
+    for (int i = 0; i < map->input_count; i++)
+        if (op_tail_narrows(map->inputs[i]->op) && is_narrower(map->outputs[0], map->inputs[i]))
+            return true;
+    return false;
+}
+
 /* Inlines the map that makes input `at` of `op`. */
 static bool join_map(struct fuse *fuse, struct op *op, int at)
 {
@@ -189,7 +203,7 @@ static bool join_map(struct fuse *fuse, struct op *op, int at)
     struct value **inputs;
 
     if (map->code != GRAPH_OP_MAP || !op_rows[op->code]->body || !op_rows[op->code]->body(op, &body) ||
-        at < body.base || !pass_may_join(graph, map, op))
+        at < body.base || !pass_may_join(graph, map, op) || narrows(map))
         return false;
     slot = body.dag;
     base = body.base;
@@ -303,6 +317,8 @@ static bool join_tail(struct fuse *fuse, struct op *map, int at)
         return false;
     if (by_rows && out->dtype != value->dtype && !op_tail_narrows(op))
         return false; /* kernels with tiles store what they compute in */
+    if (op_tail_narrows(op) && is_narrower(value, out))
+        return false;
     for (int i = 0; i < map->input_count; i++) {
         if (i == at)
             continue;

@@ -1,6 +1,8 @@
 /* chip.c - firmware for a chip: a model with embedded weights, linked into the chip's RAM and flash (chip.sh), whose
  * outputs are PyTorch's and whose stack is as deep as STACK, `summary --measure`, says. The emulator that runs it has no
  * chip around the processor but Linux, which takes its status. */
+#include <string.h>
+
 #include HEADER
 
 #define JOINED(a, b) a##b
@@ -14,17 +16,28 @@ static struct MODEL net;
 static MODC_ALIGNED char workspace[JOIN(CAPITALS, _WORKSPACE_BYTES)];
 static float results[2][16];
 
-static const float *rows_of(const char *begin, const char *end, const char *name, int *rows, int *columns)
+/* Rows of a tensor of float32 or int8. */
+struct rows {
+    const char *data; /* NULL: there is none such */
+    int count, bytes; /* bytes of a row */
+    bool whole;       /* integers */
+};
+
+static struct rows rows_of(const char *begin, const char *end, const char *name)
 {
     struct modc_reader reader;
     struct modc_item item;
+    struct rows rows = {NULL, 0, 0, false};
 
     if (modc_reader_open(&reader, begin, (size_t)(end - begin), NULL) != MODC_OK ||
-        !modc_reader_find(&reader, name, &item) || item.dtype != MODC_FLOAT32 || item.ndim < 2)
-        return NULL;
-    *rows = (int)item.dims[0];
-    *columns = (int)(item.bytes / 4 / item.dims[0]);
-    return item.data;
+        !modc_reader_find(&reader, name, &item) || (item.dtype != MODC_FLOAT32 && item.dtype != MODC_INT8) ||
+        item.ndim < 2)
+        return rows;
+    rows.data = item.data;
+    rows.count = (int)item.dims[0];
+    rows.bytes = (int)(item.bytes / item.dims[0]);
+    rows.whole = item.dtype == MODC_INT8;
+    return rows;
 }
 
 /* Bytes below the caller's frame that are painted, but for those that painting itself may take. */
@@ -72,14 +85,14 @@ static bool is_close(const float *found, const float *wanted, int count, float l
 static __attribute__((noinline)) int run(void)
 {
     const struct modc_entry *entry = &JOIN(MODEL, _model).entries[0];
-    int rows, columns, wanted_rows, wanted_columns, sizes[] = {1};
-    const float *x = rows_of(inputs, inputs_end, INPUT, &rows, &columns);
+    const int sizes[] = {1};
+    const struct rows x = rows_of(inputs, inputs_end, INPUT);
 
-    if (x == NULL || JOIN(MODEL, _bind_embedded)(&params) != MODC_OK ||
+    if (x.data == NULL || JOIN(MODEL, _bind_embedded)(&params) != MODC_OK ||
         JOIN(MODEL, _init)(&net, &params, workspace, sizeof workspace) != MODC_OK)
         return 1;
-    for (int row = 0; row < rows; row++) {
-        const void *in[] = {x + row * columns};
+    for (int row = 0; row < x.count; row++) {
+        const void *in[] = {x.data + row * x.bytes};
         void *out[] = {results[0], results[1]};
 
         if (entry->call(&net.base, sizes, in, out) != MODC_OK)
@@ -88,14 +101,21 @@ static __attribute__((noinline)) int run(void)
             return 5;
         for (int i = 0; i < entry->output_count; i++) {
             const char *name = entry->output_count == 1 ? EXPECT : entry->outputs[i].name;
-            const float *wanted = rows_of(expected, expected_end, name, &wanted_rows, &wanted_columns);
+            const struct rows y = rows_of(expected, expected_end, name);
+            const float *wanted = (const float *)(const void *)y.data;
+            const int columns = y.bytes / 4;
             float largest = 0;
 
-            if (wanted == NULL || wanted_rows != rows)
+            if (y.data == NULL || y.count != x.count)
                 return 3;
-            for (int k = 0; k < rows * wanted_columns; k++)
+            if (y.whole) {
+                if (memcmp(results[i], y.data + row * y.bytes, (size_t)y.bytes) != 0)
+                    return 4;
+                continue;
+            }
+            for (int k = 0; k < y.count * columns; k++)
                 largest = wanted[k] > largest ? wanted[k] : -wanted[k] > largest ? -wanted[k] : largest;
-            if (!is_close(results[i], wanted + row * wanted_columns, wanted_columns, largest))
+            if (!is_close(results[i], wanted + row * columns, columns, largest))
                 return 4;
         }
     }

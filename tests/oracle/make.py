@@ -568,6 +568,8 @@ def narrow():
         yield Case(f"integers_{name}", integers, options, own("inputs"), own("weights"))
     yield Case("integers_zeros", integers, "", {name: torch.full_like(tensor, -128) for name, tensor in bytes_of(425, 3).items()},
                own("weights"))
+    bare = "tests/specs/integers_chip.yaml"
+    yield Case("integers_chip", bare, "", {"image": whole(431, -128, 128, 8, 3, 7, 9).to(torch.int8)}, integer_state(432, bare))
     chip = "tests/specs/dynamic_chip.yaml"
     yield Case("dynamic_chip", chip, "", {"image": draw(409, 8, 1, 8, 8)}, weights(410, chip))
     special = [1e6, -1e6, 65519.0, 65520.0, 3e38, -3.4e38, 1e-5, 6e-8, 2e-8, -1e-41, 0.0, -0.0, 1 + 2 ** -11, 1 + 3 * 2 ** -11,

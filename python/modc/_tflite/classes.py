@@ -1,11 +1,9 @@
 """Classes and functions of the specs, in PyTorch's statements over integers: what the reference kernels compute.
 
-Images are (batch, height, width, channels) for whoever calls a class, as in the file. A zero point is subtracted before zeros
-are padded, since the kernels step over what lies outside an image.
-
-Shifts to the right round half away from zero. scaled_by_channel has a shift for each channel and shifts all by 31: x / 2^n is
-x * 2^(31 - n) / 2^31, which fits 64 bits as x fits 32. One less for negative x turns a half away from zero, and nothing else,
-since all else is a multiple of 2^(31 - n).
+Images are (batch, height, width, channels) for whoever calls a class, as in the file. What lies outside an image is the zero point,
+since the kernels step over it. x.int() - zero, as it is, and weight.int() are read as int8 by convolutions and linear, and
+requantize multiplies in fixed point as the kernels do (docs/language.md, Integers of 8 bits). Shifts of channels are to the right; below
+0, where the module is told that there is a `larger` one, to the left.
 """
 
 FUNCTIONS = {
@@ -13,17 +11,13 @@ FUNCTIONS = {
     return torch.bitwise_right_shift(a * b + 2 ** 30, 31)""",
     "scaled": """def scaled(x, multiplier, shift):
     if shift > 0:
-        x = x * 2 ** shift
-    x = high_product(x.long(), multiplier)
-    if shift >= 0:
-        return x
-    return torch.bitwise_right_shift(x + 2 ** (-shift - 1) + torch.bitwise_right_shift(x, 63), -shift)""",
+        return requantize(x * 2 ** shift, multiplier, 0)
+    return requantize(x, multiplier, -shift)""",
     "scaled_by_channel": """def scaled_by_channel(x, multiplier, shift, larger):
     if larger:
-        x = torch.bitwise_left_shift(x, shift.clamp(min=0))
-    x = high_product(x.long(), multiplier)
-    power = torch.bitwise_left_shift(1, 31 + shift.long().clamp(max=0))
-    return torch.bitwise_right_shift(x * power + 2 ** 30 + torch.bitwise_right_shift(x, 63), 31)""",
+        x = torch.bitwise_left_shift(x, (-shift).clamp(min=0))
+        shift = shift.clamp(min=0)
+    return requantize(x, multiplier, shift)""",
     "reciprocal": """def reciprocal(a):
     half = torch.bitwise_right_shift(a + 2 ** 31, 1)
     x = 1515870810 + high_product(half, -1010580540)
@@ -45,21 +39,27 @@ buffers:
   multiplier: {shape: [cout], dtype: int32}
   shift: {shape: [cout], dtype: int32}
 forward(x): |
-  x = F.pad(x.permute(0, 3, 1, 2).int() - zero, (pad[2], pad[3], pad[0], pad[1]))
+  x = x.permute(0, 3, 1, 2)
+  padding = (pad[0], pad[2])
+  if pad[0] != pad[1] or pad[2] != pad[3]:
+      x = F.pad(x, (pad[2], pad[3], pad[0], pad[1]), value=zero)
+      padding = (0, 0)
   if dilation == (1, 1):
-      x = F.conv2d(x, self.weight.int(), None, stride, groups=groups)
+      x = F.conv2d(x.int() - zero, self.weight.int(), self.bias, stride, padding, groups=groups)
   else:
-      x = F.conv2d(x.long(), self.weight.long(), None, stride, dilation=dilation, groups=groups).int()
-  x = x.permute(0, 2, 3, 1) + self.bias
-  x = scaled_by_channel(x, self.multiplier, self.shift, larger) + out_zero
-  return x.clamp(low, high).to(torch.int8)""",
+      x = F.conv2d(x.long() - zero, self.weight.long(), None, stride, padding, dilation, groups).int() + self.bias.view(-1, 1, 1)
+  x = scaled_by_channel(x, self.multiplier.view(-1, 1, 1), self.shift.view(-1, 1, 1), larger) + out_zero
+  return x.clamp(low, high).to(torch.int8).permute(0, 2, 3, 1)""",
     "LinearInt8": """\
 LinearInt8(fin, fout, multiplier, shift, zero=0, weight_zero=0, out_zero=0, low=-128, high=127)
 buffers:
   weight: {shape: [fout, fin], dtype: int8}
   bias: {shape: [fout], dtype: int32}
 forward(x): |
-  x = F.linear(x.int() - zero, self.weight.int() - weight_zero) + self.bias
+  weight = self.weight.int()
+  if weight_zero != 0:
+      weight = weight - weight_zero
+  x = F.linear(x.int() - zero, weight, self.bias)
   return (scaled(x, multiplier, shift) + out_zero).clamp(low, high).to(torch.int8)""",
     "LinearByChannelInt8": """\
 LinearByChannelInt8(fin, fout, zero=0, out_zero=0, low=-128, high=127, larger=False)
@@ -69,7 +69,7 @@ buffers:
   multiplier: {shape: [fout], dtype: int32}
   shift: {shape: [fout], dtype: int32}
 forward(x): |
-  x = F.linear(x.int() - zero, self.weight.int()) + self.bias
+  x = F.linear(x.int() - zero, self.weight.int(), self.bias)
   x = scaled_by_channel(x, self.multiplier, self.shift, larger) + out_zero
   return x.clamp(low, high).to(torch.int8)""",
     "AddInt8": """\

@@ -160,7 +160,7 @@ def conv(writer, op, kind, cin, cout, groups, kernel, weight, strides, dilations
     writer.weight(name, "weight", "I8", (cout, cin // groups, *kernel), weight)
     writer.weight(name, "bias", "I32", (cout,), bias_of(op, cout))
     writer.weight(name, "multiplier", "I32", (cout,), ints(multipliers))
-    writer.weight(name, "shift", "I32", (cout,), ints(shifts))
+    writer.weight(name, "shift", "I32", (cout,), ints([-shift for shift in shifts]))
     return f"{name}({writer.value(op, 0)})"
 
 
@@ -207,7 +207,7 @@ def fully_connected(writer, op):
         multipliers, shifts, larger = by_channel(op, source, weight, target, fout)
         name = writer.module(op, "linear", "LinearByChannelInt8", fin, fout, **zeros, larger=larger)
         writer.weight(name, "multiplier", "I32", (fout,), ints(multipliers))
-        writer.weight(name, "shift", "I32", (fout,), ints(shifts))
+        writer.weight(name, "shift", "I32", (fout,), ints([-shift for shift in shifts]))
     else:
         of_weight = quantised(op, weight)
         check_bias_scale(op, source, of_weight, target)

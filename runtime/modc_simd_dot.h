@@ -281,7 +281,7 @@ MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const 
 #if MODC_LANES == 1
 #define MODC_INT8_COLUMNS(rows) ((rows) == 1 ? 4 : 2)
 #define MODC_INT8_TILE 4
-#define MODC_INT8_LANES 4
+#define MODC_INT8_LANES 8
 #else
 #define MODC_INT8_COLUMNS(rows) 4
 #define MODC_INT8_TILE 8

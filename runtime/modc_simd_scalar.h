@@ -77,14 +77,14 @@ MODC_INLINE int32_t modc_mul_high(int32_t a, int32_t b)
 {
     const int64_t high = ((int64_t)a * b + (1 << 30)) >> 31;
 
-    return high > INT32_MAX ? INT32_MAX : (int32_t)high;
+    return a == INT32_MIN && b == a ? INT32_MAX : (int32_t)high;
 }
 
 MODC_INLINE int32_t modc_shift_near(int32_t a, int32_t bits)
 {
-    const int64_t half = (int64_t)1 << (bits & 31) >> 1;
+    const int32_t mask = (int32_t)((1u << (bits & 31)) - 1), half = (mask >> 1) + (a < 0);
 
-    return (int32_t)((a + half - (a < 0 && half != 0)) >> (bits & 31));
+    return (a >> (bits & 31)) + ((a & mask) > half);
 }
 
 /* ---- the same bits as another type --------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
     python3 tests/oracle/tflite.py make                  # writes tests/tflite: small networks, inputs and outputs
     python3 tests/oracle/tflite.py random --count 200    # drawn models of each operator; --only CONV_2D, --seed 7
     python3 tests/oracle/tflite.py file NET.tflite       # a file of yours
+    python3 tests/oracle/tflite.py full FOLDER           # the four networks at MLPerf Tiny's sizes, for bench/chip
 
 Needs tflite-micro (0.dev20261023182759 made the vectors), ai-edge-litert 2.3, whose schema writes the files, and NumPy.
 """
@@ -151,6 +152,17 @@ def file(options):
     return any(count[0] for count in counts)
 
 
+def full(options):
+    """The four networks at MLPerf Tiny's sizes, with drawn weights."""
+    from tflite_models import FULL
+
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, network in FULL.items():
+        (folder / f"{name}.tflite").write_bytes(network(numpy.random.default_rng(3)).bytes())
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -159,6 +171,7 @@ def main():
     drawn.add_argument("--only", action="append", help="an operator")
     drawn.add_argument("--count", type=int, default=100, help="models of each operator")
     drawn.add_argument("--together", type=int, default=20, help="in one file, which is compiled at once")
+    commands.add_parser("full").add_argument("folder")
     one = commands.add_parser("file")
     one.add_argument("file")
     for command in (drawn, one):
@@ -167,7 +180,7 @@ def main():
                              "there")
         command.add_argument("--rounds", type=int, default=8, help="inputs of each file")
     options = parser.parse_args()
-    sys.exit({"make": make, "random": random, "file": file}[options.command](options))
+    sys.exit({"make": make, "random": random, "file": file, "full": full}[options.command](options))
 
 
 if __name__ == "__main__":

@@ -231,6 +231,54 @@ def mobilenet(draw):
 NETWORKS = {"autoencoder": autoencoder, "ds_cnn": ds_cnn, "resnet": resnet, "mobilenet": mobilenet}
 
 
+# ---- the same at MLPerf Tiny's own sizes, for bench/chip
+
+def full_ad(draw):
+    net = Builder(draw, trained=True)
+    h = net.input((1, 640), 0.4, 5, name="x")
+    for fout in (128, 128, 128, 128, 8, 128, 128, 128, 128):
+        h = net.linear(h, fout, RELU)
+    net.outputs = [net.linear(h, 640)]
+    return net
+
+
+def full_kws(draw):
+    net = Builder(draw, trained=True)
+    h = net.conv(net.reshape(net.input((1, 490), 0.58, 83, name="x"), (1, 49, 10, 1)), 64, (10, 4), (2, 2))
+    for _ in range(4):
+        h = net.conv(net.conv(h, 0, depthwise=1), 64, (1, 1))
+    h = net.pool(h, net.shape(h)[1:3])
+    net.outputs = [net.linear(net.reshape(h, (1, 64)), 12)]
+    return net
+
+
+def full_ic(draw):
+    net = Builder(draw, trained=True)
+    h = net.conv(net.input((1, 32, 32, 3), 1.0, -128, name="x"), 16)
+    h = net.add(h, net.conv(net.conv(h, 16), 16, activation=NONE), RELU)
+    for cout in (32, 64):
+        side = net.conv(h, cout, (1, 1), (2, 2), activation=NONE)
+        h = net.add(side, net.conv(net.conv(h, cout, strides=(2, 2)), cout, activation=NONE), RELU)
+    h = net.pool(h, net.shape(h)[1:3])
+    net.outputs = [net.linear(net.reshape(h, (1, 64)), 10)]
+    return net
+
+
+def full_vww(draw):
+    net = Builder(draw, trained=True)
+    h = net.conv(net.input((1, 96, 96, 3), 1 / 255, -128, name="x"), 8, strides=(2, 2), activation=RELU6)
+    blocks = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5, (256, 2), (256, 1))
+    for cout, stride in blocks:
+        h = net.conv(h, 0, depthwise=1, strides=(stride, stride), activation=RELU6)
+        h = net.conv(h, cout, (1, 1), activation=RELU6)
+    h = net.pool(h, net.shape(h)[1:3])
+    net.outputs = [net.linear(net.reshape(h, (1, 256)), 2)]
+    return net
+
+
+FULL = {"ad": full_ad, "kws": full_kws, "ic": full_ic, "vww": full_vww}
+
+
 # ---- drawn operators: functions of a Builder that add one with its inputs and outputs
 
 def pick(net, *items):

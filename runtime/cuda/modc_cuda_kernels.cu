@@ -114,26 +114,25 @@ extern "C" int modc_cuda_copy_bool(void *stream, void *to, const void *from, siz
                                  (const unsigned char *)from, (int64_t)bytes);
 }
 
-/* The bytes of an element, as an argument. */
-struct element {
-    unsigned char at[MODC_WIDEST];
-};
-
+/* Bytes of an element, whose first eight are in `low` from its lowest on. */
 static __global__ void __launch_bounds__(THREADS)
-    fill(unsigned char *to, const struct element element, int each, int64_t bytes)
+    fill(unsigned char *to, uint64_t low, uint64_t high, int each, int64_t bytes)
 {
-    for (int64_t i = MODC_THREAD(THREADS); i < bytes; i += MODC_THREADS(THREADS))
-        to[i] = element.at[i % each];
+    for (int64_t i = MODC_THREAD(THREADS); i < bytes; i += MODC_THREADS(THREADS)) {
+        const int at = (int)(i % each);
+
+        to[i] = (unsigned char)((at < 8 ? low : high) >> 8 * (at % 8));
+    }
 }
 
 extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, size_t bytes)
 {
-    struct element bytes_of = {{0}};
+    uint64_t words[MODC_WIDEST / 8] = {0};
 
     for (size_t i = 0; i < each; i++)
-        bytes_of.at[i] = ((const unsigned char *)element)[i];
-    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, bytes_of,
-                                 (int)each, (int64_t)bytes);
+        words[i / 8] |= (uint64_t)((const unsigned char *)element)[i] << 8 * (i % 8);
+    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, words[0], words[1], (int)each,
+                                 (int64_t)bytes);
 }
 
 /* ---- weights as integers ---- */

@@ -23,6 +23,7 @@ from collections import namedtuple
 import torch
 
 import generation
+import integers
 import modc_run
 import returns
 import spec_torch
@@ -60,7 +61,7 @@ FAULTS = (Exception,)
 
 
 PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns,
-          "torchvision": vision.torchvision, "generation": generation.Rows}
+          "torchvision": vision.torchvision, "generation": generation.Rows, "own": integers}
 
 
 class Text(str):
@@ -732,6 +733,7 @@ function("isclose", input=T("*", "float", "grid"), other=B("input", "float", "gr
 function("logical_and logical_or logical_xor", input=T("*", "num", "whole"), other=B("input", "num", "whole"))
 function("bitwise_and bitwise_or bitwise_xor", input=T("*", "ints"), other=B("input", "ints"))
 function("bitwise_left_shift bitwise_right_shift", input=T("*", "ints"), other=[1, 2])
+function("requantize", input=T("*", "int32"), multiplier=[2 ** 30, 2 ** 31 - 1, -1518500250], shift=[0, 1, 3])
 
 # ---- returns
 
@@ -1329,7 +1331,7 @@ class Call:
             self.text = f"{texts[first]}.{name}({self.joined(texts, 1)})"
         else:
             space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."]), "returns": "",
-                     "torchvision": "torchvision."}[self.place]
+                     "torchvision": "torchvision.", "own": ""}[self.place]
             if self.chance(0.3) and name not in self.spec.names and not self.spec.has_child(name) and \
                     (self.place == "functional" or not hasattr(torch.nn.functional, name)):
                 space = ""

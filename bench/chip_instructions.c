@@ -10,7 +10,8 @@ struct qemu_plugin_tb;
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
                                            void (*translated)(qemu_plugin_id_t, struct qemu_plugin_tb *));
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *to, uint64_t by);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *to,
+                                              uint64_t by);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*ended)(qemu_plugin_id_t, void *), void *data);
 
 enum { ADD = 0 }; /* the only operation that there is */

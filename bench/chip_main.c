@@ -23,11 +23,12 @@ static int run(void)
     unsigned random = 1;
 
     if (JOIN(MODEL, _bind_embedded)(&params) != MODC_OK ||
-        JOIN(MODEL, _init)(&net, &params, workspace, sizeof workspace) != MODC_OK || entry->input_count != 1 ||
-        entry->output_count > 4)
+        JOIN(MODEL, _init)(&net, &params, workspace, sizeof workspace) != MODC_OK ||
+        entry->input_count != 1 || entry->output_count > 4)
         return 1;
     for (int call = 0; call < CALLS; call++) {
-        for (int i = 0; i < MOST; i += 64) { /* few instructions beside the model's: others stay as they are */
+        for (int i = 0; i < MOST;
+             i += 64) { /* few instructions beside the model's: others stay as they are */
             random = random * 1664525u + 1013904223u;
             inputs[i + (int)(random >> 26)] = (unsigned char)(random >> 16);
         }

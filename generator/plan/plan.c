@@ -378,6 +378,7 @@ static void plan_again(struct cx *cx, struct plan *plan, struct graph *graph, co
     struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
 
     *variant = *evaluation;
+    graph->called = graph->evaluation->called; /* named when that was planned */
     variant->graph = graph;
     variant->function = function;
     variant->same = evaluation;

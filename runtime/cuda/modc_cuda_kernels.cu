@@ -131,8 +131,8 @@ extern "C" int modc_cuda_fill(void *stream, void *to, const void *element, size_
 
     for (size_t i = 0; i < each; i++)
         words[i / 8] |= (uint64_t)((const unsigned char *)element)[i] << 8 * (i % 8);
-    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, words[0], words[1], (int)each,
-                                 (int64_t)bytes);
+    return (int)MODC_LAUNCH_OVER(fill, (int64_t)bytes, THREADS, stream, (unsigned char *)to, words[0],
+                                 words[1], (int)each, (int64_t)bytes);
 }
 
 /* ---- weights as integers ---- */

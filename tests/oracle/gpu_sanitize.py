@@ -22,7 +22,7 @@ import modc_run
 import vectors
 
 FOUND = 9
-GENERATOR = {"--set": 1, "--dtype": 1, "--plan": 1, "--backward": 0}  # what the program does not take, and how many words it has
+GENERATOR = {"--set": 1, "--dtype": 1, "--plan": 1}  # what the program does not take, and how many words it has
 
 
 def nvcc():

@@ -2,10 +2,10 @@
  * Linux around a Cortex-M4's instructions. Exit status: 0, or that something failed. */
 #include HEADER
 
+#include "../tests/api/chip_start.h"
+
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
-
-void start(void);
 
 enum { MOST = 65536 }; /* bytes of an input, of an output */
 
@@ -36,14 +36,4 @@ static int run(void)
             return 2;
     }
     return 0;
-}
-
-void start(void)
-{
-    register int number __asm__("r7") = 1; /* exit */
-    register int status __asm__("r0") = run();
-
-    __asm__ volatile("svc 0" : : "r"(number), "r"(status));
-    for (;;)
-        continue;
 }

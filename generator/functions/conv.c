@@ -258,6 +258,17 @@ static struct value *shifted(struct value *value, int *zero)
     return *zero >= INT8_MIN && *zero <= INT8_MAX ? widened(op->inputs[0]) : NULL;
 }
 
+/* Whether it lies in a tensor that was written since. */
+static bool is_replaced(const struct graph *graph, struct value *value)
+{
+    const struct value *root = value_root(value);
+
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slots[i] == root)
+            return false;
+    return value_is_slot(root);
+}
+
 /* Whether `terms` of a sum are such, of a model on the processor: x and weight become what is multiplied. */
 static bool take_int8(const struct eval *eval, struct value **x, struct value **weight,
                       const struct dim *terms, int *zero)
@@ -265,7 +276,8 @@ static bool take_int8(const struct eval *eval, struct value **x, struct value **
     struct value *from = shifted(*x, zero), *by = widened(*weight);
 
     if (!from || !by || dim_upper(terms) > CONV_MOST_TERMS || !eval->graph->program ||
-        eval->graph->program->settings.backend != &backends[DEVICE_CPU])
+        eval->graph->program->settings.backend != &backends[DEVICE_CPU] || is_replaced(eval->graph, from) ||
+        is_replaced(eval->graph, by))
         return false;
     *x = from;
     *weight = by;

@@ -5,11 +5,12 @@
 
 #include HEADER
 
+#include "chip_start.h"
+
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
 
 extern const char inputs[], inputs_end[], expected[], expected_end[];
-void start(void);
 
 static struct JOIN(MODEL, _params) params;
 static struct MODEL net;
@@ -120,14 +121,4 @@ static __attribute__((noinline)) int run(void)
         }
     }
     return 0;
-}
-
-void start(void)
-{
-    register int number __asm__("r7") = 1; /* exit */
-    register int status __asm__("r0") = run();
-
-    __asm__ volatile("svc 0" : : "r"(number), "r"(status));
-    for (;;)
-        continue;
 }

@@ -1,4 +1,5 @@
 """Quantised .tflite files: of the layers of four networks, and of drawn operators. Needs ai-edge-litert, flatbuffers and NumPy."""
+import functools
 import math
 
 import flatbuffers
@@ -178,105 +179,62 @@ class Builder:
         return self.op(kind, [source], self.tensor(self.shape(source), scale, zero), options, **values)
 
 
-def autoencoder(draw):
-    """Of MLPerf Tiny's AD: dense layers with one scale each."""
-    net = Builder(draw, trained=True)
-    h = net.input((1, 64), 0.4, 5, name="serving_default_input_1:0")
-    for fout in (32, 32, 8, 32):
-        h = net.linear(h, fout, RELU)
-    net.outputs = [net.linear(h, 64)]
+def finished(net, h, wide, classes, softmax):
+    """What follows the last image: its average, a dense layer, and a softmax, where it is wanted."""
+    h = net.pool(h, net.shape(h)[1:3])
+    h = net.linear(net.reshape(h, (1, wide)), classes)
+    net.outputs = [net.softmax(h), h] if softmax else [h]
     return net
 
 
-def ds_cnn(draw):
+def autoencoder(draw, wide=64, widths=(32, 32, 8, 32)):
+    """Of MLPerf Tiny's AD: dense layers with one scale each."""
+    net = Builder(draw, trained=True)
+    h = net.input((1, wide), 0.4, 5, name="serving_default_input_1:0")
+    for fout in widths:
+        h = net.linear(h, fout, RELU)
+    net.outputs = [net.linear(h, wide)]
+    return net
+
+
+def ds_cnn(draw, wide=16, blocks=2, softmax=True):
     """Of KWS: a convolution of 10 x 4, blocks of depthwise and pointwise ones, average pooling, softmax."""
     net = Builder(draw, trained=True)
     h = net.reshape(net.input((1, 490), 0.58, 83, name="input_1"), (1, 49, 10, 1))
-    h = net.conv(h, 16, (10, 4), (2, 2))
-    for _ in range(2):
-        h = net.conv(h, 0, depthwise=1)
-        h = net.conv(h, 16, (1, 1))
-    h = net.pool(h, net.shape(h)[1:3])
-    h = net.linear(net.reshape(h, (1, 16)), 12)
-    net.outputs = [net.softmax(h), h]
-    return net
+    h = net.conv(h, wide, (10, 4), (2, 2))
+    for _ in range(blocks):
+        h = net.conv(net.conv(h, 0, depthwise=1), wide, (1, 1))
+    return finished(net, h, wide, 12, softmax)
 
 
-def resnet(draw):
-    """Of IC: residual blocks, of which the second is strided and has a convolution beside it."""
+def resnet(draw, side=16, widths=(8, 16), softmax=True):
+    """Of IC: residual blocks, of which those behind the first are strided and have a convolution beside them."""
     net = Builder(draw, trained=True)
-    h = net.conv(net.input((1, 16, 16, 3), 1.0, -128, name="input_1_int8"), 8)
-    h = net.add(h, net.conv(net.conv(h, 8), 8, activation=NONE), RELU)
-    side = net.conv(h, 16, (1, 1), (2, 2), activation=NONE)
-    h = net.add(side, net.conv(net.conv(h, 16, strides=(2, 2)), 16, activation=NONE), RELU)
-    h = net.pool(h, net.shape(h)[1:3])
-    h = net.linear(net.reshape(h, (1, 16)), 10)
-    net.outputs = [net.softmax(h), h]
-    return net
+    h = net.conv(net.input((1, side, side, 3), 1.0, -128, name="input_1_int8"), widths[0])
+    h = net.add(h, net.conv(net.conv(h, widths[0]), widths[0], activation=NONE), RELU)
+    for cout in widths[1:]:
+        beside = net.conv(h, cout, (1, 1), (2, 2), activation=NONE)
+        h = net.add(beside, net.conv(net.conv(h, cout, strides=(2, 2)), cout, activation=NONE), RELU)
+    return finished(net, h, widths[-1], 10, softmax)
 
 
-def mobilenet(draw):
+def mobilenet(draw, side=24, blocks=((16, 1), (24, 2), (24, 1), (32, 2)), softmax=True):
     """Of VWW: strided convolutions whose zeros are not the same on both sides, RELU6."""
     net = Builder(draw, trained=True)
-    h = net.conv(net.input((1, 24, 24, 3), 1 / 255, -128, name="input:0"), 8, strides=(2, 2), activation=RELU6)
-    for cout, stride in ((16, 1), (24, 2), (24, 1), (32, 2)):
-        h = net.conv(h, 0, depthwise=1, strides=(stride, stride), activation=RELU6)
-        h = net.conv(h, cout, (1, 1), activation=RELU6)
-    h = net.pool(h, net.shape(h)[1:3])
-    h = net.linear(net.reshape(h, (1, 32)), 2)
-    net.outputs = [net.softmax(h), h]
-    return net
-
-
-NETWORKS = {"autoencoder": autoencoder, "ds_cnn": ds_cnn, "resnet": resnet, "mobilenet": mobilenet}
-
-
-# ---- the same at MLPerf Tiny's own sizes, for bench/chip
-
-def full_ad(draw):
-    net = Builder(draw, trained=True)
-    h = net.input((1, 640), 0.4, 5, name="x")
-    for fout in (128, 128, 128, 128, 8, 128, 128, 128, 128):
-        h = net.linear(h, fout, RELU)
-    net.outputs = [net.linear(h, 640)]
-    return net
-
-
-def full_kws(draw):
-    net = Builder(draw, trained=True)
-    h = net.conv(net.reshape(net.input((1, 490), 0.58, 83, name="x"), (1, 49, 10, 1)), 64, (10, 4), (2, 2))
-    for _ in range(4):
-        h = net.conv(net.conv(h, 0, depthwise=1), 64, (1, 1))
-    h = net.pool(h, net.shape(h)[1:3])
-    net.outputs = [net.linear(net.reshape(h, (1, 64)), 12)]
-    return net
-
-
-def full_ic(draw):
-    net = Builder(draw, trained=True)
-    h = net.conv(net.input((1, 32, 32, 3), 1.0, -128, name="x"), 16)
-    h = net.add(h, net.conv(net.conv(h, 16), 16, activation=NONE), RELU)
-    for cout in (32, 64):
-        side = net.conv(h, cout, (1, 1), (2, 2), activation=NONE)
-        h = net.add(side, net.conv(net.conv(h, cout, strides=(2, 2)), cout, activation=NONE), RELU)
-    h = net.pool(h, net.shape(h)[1:3])
-    net.outputs = [net.linear(net.reshape(h, (1, 64)), 10)]
-    return net
-
-
-def full_vww(draw):
-    net = Builder(draw, trained=True)
-    h = net.conv(net.input((1, 96, 96, 3), 1 / 255, -128, name="x"), 8, strides=(2, 2), activation=RELU6)
-    blocks = ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5, (256, 2), (256, 1))
+    h = net.conv(net.input((1, side, side, 3), 1 / 255, -128, name="input:0"), 8, strides=(2, 2), activation=RELU6)
     for cout, stride in blocks:
         h = net.conv(h, 0, depthwise=1, strides=(stride, stride), activation=RELU6)
         h = net.conv(h, cout, (1, 1), activation=RELU6)
-    h = net.pool(h, net.shape(h)[1:3])
-    net.outputs = [net.linear(net.reshape(h, (1, 256)), 2)]
-    return net
+    return finished(net, h, blocks[-1][0], 2, softmax)
 
 
-FULL = {"ad": full_ad, "kws": full_kws, "ic": full_ic, "vww": full_vww}
+NETWORKS = {"autoencoder": autoencoder, "ds_cnn": ds_cnn, "resnet": resnet, "mobilenet": mobilenet}
+# The same at MLPerf Tiny's own sizes, without a softmax, for bench/chip.
+FULL = {"ad": functools.partial(autoencoder, wide=640, widths=(128, 128, 128, 128, 8, 128, 128, 128, 128)),
+        "kws": functools.partial(ds_cnn, wide=64, blocks=4, softmax=False),
+        "ic": functools.partial(resnet, side=32, widths=(16, 32, 64), softmax=False),
+        "vww": functools.partial(mobilenet, side=96, softmax=False, blocks=(
+            (16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5, (256, 2), (256, 1)))}
 
 
 # ---- drawn operators: functions of a Builder that add one with its inputs and outputs

@@ -314,11 +314,9 @@ static void holes_conv(struct draft *draft)
         holes_device(draft);
     else if (weights == PACKED_NONE)
         holes_plain(draft);
-    else if (conv_is_int8(op))
-        ; /* its weight lies as rows or columns do */
     else if (winograd_side(weights) > 0)
         holes_winograd(draft, weights);
-    else
+    else if (!conv_is_int8(op)) /* whose weight lies as rows or columns do */
         holes_line(draft, joined);
     hole_shape(draft, "T_groups", op->window.groups);
     hole_shape(draft, "T_bias", op->window.bias);

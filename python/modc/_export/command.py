@@ -12,7 +12,8 @@ from modc._errors import Error, ExportError, ExportWarning
 EPILOG = """\
 MODULE, which may be the path of a .py file, has a function or class NAME that is called without arguments, or a
 torch.nn.Module. It gives the model, or the model, the tuple of its arguments and perhaps the dict of its keyword
-arguments, for one call to look at.
+arguments, for one call to look at. FILE.onnx, or FILE.tflite of int8, may stand in its place: `modc export FILE.tflite
+--help` has what goes with it.
 
 examples:
   python -m modc export torchvision.models:resnet18 -o resnet18.yaml --input 1,3,224,224

@@ -598,6 +598,26 @@ MODC_OUTLINE double modc_f64s_airy_ai(double x)
            (MODC_ROOT_PI * sqrt(sqrt(y)));
 }
 
+/* ---- numbers in fixed point ------------------------------------------------------------------------------ */
+
+/* A number above 0 as the integer kernels of TensorFlow Lite multiply by it (QuantizeMultiplier): fixed(x) / 2^31 * 2^fixed_power(x), of
+ * 31 bits; 0 of what is below 2^-32. */
+MODC_OUTLINE double modc_f64s_fixed_power(double x)
+{
+    int power;
+    const double part = frexp(x, &power);
+
+    return power + (part >= 1 - 0x1p-32) + 0 * part; /* NaN is NaN */
+}
+
+MODC_OUTLINE double modc_f64s_fixed(double x)
+{
+    int power;
+    const double part = round(ldexp(frexp(x, &power), 31));
+
+    return power < -31 ? 0 * x : part == 0x1p31 ? 0x1p30 : part;
+}
+
 /* ---- of floats ------------------------------------------------------------------------------------------- */
 
 #define MODC_ROUNDED(name)                                                                                   \
@@ -630,6 +650,8 @@ MODC_ROUNDED(bessel_j1)
 MODC_ROUNDED(bessel_y0)
 MODC_ROUNDED(bessel_y1)
 MODC_ROUNDED(airy_ai)
+MODC_ROUNDED(fixed)
+MODC_ROUNDED(fixed_power)
 #undef MODC_ROUNDED
 #undef MODC_ROUNDED2
 

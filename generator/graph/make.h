@@ -46,6 +46,16 @@ struct value *make_map(struct site site, const char *label, struct dag *dag, str
 struct value *make_cast(struct site site, struct value *value, enum dtype dtype);
 struct value *make_copy(struct site site, struct value *value);
 
+/* ---- make_steps.c: note [steps] in base/steps.h ---- */
+
+/* float32 as int8 and int8 as float32, by maps that know the steps, which outlive the graph. */
+struct value *make_quantized(struct site site, struct value *value, const struct steps *steps);
+struct value *make_dequantized(struct site site, struct value *value, const struct steps *steps);
+
+/* Nodes of a dag: input `input`, int8, as int32 less its zero point; an int32 within bounds as int8. */
+int make_from_zero(struct arena *arena, struct dag *dag, int input, const struct steps *steps);
+int make_int8(struct arena *arena, struct dag *dag, int node, int least, int most);
+
 /* ---- make_ops.c ---- */
 
 /* Views that change nothing are the value; passes read a permutation of one, and a reshape of one, in one step. */

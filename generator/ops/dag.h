@@ -56,6 +56,9 @@
     X(BESSEL_Y0, "bessel_y0", 1)                                                                             \
     X(BESSEL_Y1, "bessel_y1", 1)                                                                             \
     X(AIRY_AI, "airy_ai", 1)                                                                                 \
+    X(FIXED, "fixed", 1) /* float64 above 0: round(2^31 x / 2^fixed_power(x)), from 2^30 on and */           \
+    X(FIXED_POWER, "fixed_power",                                                                            \
+      1) /* below 2^31, 0 of what is below 2^-32: note [steps] in base/steps.h */                            \
     X(ZETA, "zeta", 2)                                                                                       \
     X(GAMMAINC, "gammainc", 2)                                                                               \
     X(GAMMAINCC, "gammaincc", 2)                                                                             \

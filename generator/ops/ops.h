@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/dim.h"
 #include "base/dtype.h"
+#include "base/steps.h"
 #include "ops/elementwise.h"
 
 struct module;
@@ -318,6 +319,8 @@ struct op {
      * (MAP: absent), inputs 1.. are the op's inputs from tail_first on. dag: of MAP over all inputs, of WRITE over those
      * from 2 on, of SCATTER over two elements, of SCAN over the element before and all inputs but what is given. */
     struct dag *dag, *head, *tail;
+    const struct steps
+        *steps; /* MAP that makes int8 of float32, or the reverse, up to pass_integer; NULL: another one */
     struct dag **
         gradients; /* MAP of a line of elementwise.c, in a graph that saves: by input, what the line says of its
                              * gradient, over the inputs, the result and the upstream gradient; NULL: nothing flows there */

@@ -151,6 +151,8 @@ static double (*const of_one[PRIM_COUNT])(double) = {
     [PRIM_BESSEL_Y0] = modc_f64s_bessel_y0,
     [PRIM_BESSEL_Y1] = modc_f64s_bessel_y1,
     [PRIM_AIRY_AI] = modc_f64s_airy_ai,
+    [PRIM_FIXED] = modc_f64s_fixed,
+    [PRIM_FIXED_POWER] = modc_f64s_fixed_power,
 };
 
 static double (*const of_two[PRIM_COUNT])(double, double) = {

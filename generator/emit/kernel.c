@@ -584,11 +584,13 @@ static void tail_parameters(const struct rendering *r, struct text *out, bool ve
 static void print_tail(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *kernel = r->kernel;
+    const enum dtype made = kernel->tail->nodes[kernel->tail->result].dtype;
     const char *inputs[32], *result;
     struct text before = text_new(&r->cx->arena);
 
-    text_printf(out, "MODC_INLINE %s %s_tail%s(", epilogue_type(kernel, vector), kernel->name,
-                vector ? "_v" : "");
+    text_printf(out, "MODC_INLINE %s %s_tail%s(",
+                dtype_is_int(made) ? dtype_rows[made].c : epilogue_type(kernel, vector), kernel->name,
+                vector ? "_v" : ""); /* integers are stored in as few bytes as the tail makes of them */
     tail_parameters(r, out, vector, kernel->score_count, kernel->extra_count, inputs);
     text_printf(out, "%s)\n{\n", r->tail_args);
     result = vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, &before, "    ")

@@ -203,7 +203,7 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     else if (is_folded(entry))
         suffix = "folded";
     else if (!dag_is_identity(entry->dag) && !entry->storage)
-        suffix = "prepared";
+        suffix = !biggest && suffix[0] ? op_words(cx, value->base->op) : "prepared";
     else if (is_transposed(value, n_axis))
         suffix = "transposed";
     if (winograd_side(entry->format) > 0)

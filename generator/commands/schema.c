@@ -351,7 +351,7 @@ static void define_simple(struct json *j)
     literal(j, "enum", "[\"keep\", \"flush\"]");
     end(j);
     object(j, "activations");
-    literal(j, "enum", "[\"int8\", \"none\"]");
+    literal(j, "enum", "[\"int8\", \"calibrated\", \"none\"]");
     end(j);
     object(j, "device");
     strings(j, "enum", names, devices);

@@ -231,9 +231,14 @@ static bool lower_inputs(struct lower *lower, struct value **values, struct ev *
         complex[i] = values[i] && values[i]->op->input.complex;
     if (lower->fenced && entry->model_count > 0 && fine)
         lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, complex, entry->model_count, 0);
-    for (int i = 0; i < entry->input_count; i++) /* bad where the input is */
-        args[i] = complex[i] ? ev_complex(source->inputs[i]->loc, values[i])
-                             : ev_tensor(source->inputs[i]->loc, values[i]);
+    for (int i = 0; i < entry->input_count; i++) { /* bad where the input is */
+        struct value *seen = values[i] && tree->calibrated
+                                 ? lower_range(&lower->eval, source->inputs[i]->name, values[i])
+                                 : values[i];
+
+        args[i] = complex[i] ? ev_complex(source->inputs[i]->loc, seen)
+                             : ev_tensor(source->inputs[i]->loc, seen);
+    }
     return fine;
 }
 

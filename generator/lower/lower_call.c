@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "graph/make.h"
 #include "lower/lower_parts.h"
 
 void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count)
@@ -295,6 +296,47 @@ static struct ev run_body(struct eval *eval, struct module *module, const struct
     return run_activation(eval, module, call);
 }
 
+struct value *lower_range(struct eval *eval, const char *name, struct value *value)
+{
+    struct lower *lower = (struct lower *)eval;
+    const struct module_range *range = lower->program->resolving ? NULL : module_range(lower->tree, name);
+    struct site site = {
+        .cx = eval->cx, .graph = eval->graph, .loc = value->loc, .call = eval->call, .lowers = true};
+    struct value *whole, *out;
+
+    if (!range || value->constant)
+        return value;
+    if (value->dtype != DTYPE_FLOAT32) {
+        diag_error(eval->cx, lower->tree->spec->ranges_loc, "the range of '%s' is of float32, and it is %s",
+                   name, dtype_rows[value->dtype].name);
+        diag_hint(eval->cx, "leave it out of the file");
+        return value;
+    }
+    whole = make_quantized(site, value, &range->steps);
+    out = whole ? make_dequantized(site, whole, &range->steps) : NULL;
+    if (!out)
+        return value;
+    value_take_name(out, value);
+    return out;
+}
+
+/* The first tensor that the module returned is what its range makes of it. */
+static struct ev take_range(struct eval *eval, const struct module *module, const struct ev *result)
+{
+    struct value **list = NULL;
+    bool *complex = NULL;
+    int count = 0, complex_count = 0, at = 0;
+
+    if (!((struct lower *)eval)->tree->calibrated || result->kind == EV_BAD)
+        return *result;
+    lower_gather(eval, result, &list, &count);
+    lower_gather_complex(eval, result, &complex, &complex_count);
+    if (count == 0 || complex[0])
+        return *result;
+    list[0] = lower_range(eval, module->path, list[0]);
+    return lower_scatter(eval, result, list, &at);
+}
+
 struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call)
 {
     struct arena *arena = &eval->cx->arena;
@@ -319,6 +361,7 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
     for (int i = 0; i < call->count; i++)
         inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
     out = run_body(eval, module, &inner);
+    out = take_range(eval, module, &out);
     eval_give(eval, inner.args, (size_t)call->count * sizeof *inner.args);
     if (out.kind == EV_BAD)
         return out;
@@ -380,6 +423,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     else if ((region = lower_find_region(eval, module, call)) != NULL)
         result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
                                                          : lower_bounded(eval, module, call);
+    result = take_range(eval, module, &result);
     lower_gather(eval, &result, &own->results, &own->result_count);
     lower_gather_complex(eval, &result, &own->complex, &complex_count);
     eval->call = outer;

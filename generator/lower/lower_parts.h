@@ -72,6 +72,9 @@ void lower_gather(struct eval *eval, const struct ev *value, struct value ***lis
 /* And which of them are complex. */
 void lower_gather_complex(struct eval *eval, const struct ev *value, bool **list, int *count);
 
+/* What the value is where `ranges` names it: a number of steps; else itself. */
+struct value *lower_range(struct eval *eval, const char *name, struct value *value);
+
 /* The same value with its tensors, in order, taken from `list`. */
 struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at);
 

@@ -96,12 +96,22 @@ static bool is_special(const struct module *module)
     return false;
 }
 
+/* Steps are numbers of the code: those of one instance are not another's. */
+static bool has_ranges(const struct module_tree *tree, const struct module *module)
+{
+    for (int i = 0; i <= module->subtree && tree->calibrated; i++)
+        if (module_range(tree, tree->modules[module->index + i]->path))
+            return true;
+    return false;
+}
+
 bool lower_has_region(struct eval *eval, const struct module *module)
 {
     const struct lower *lower = (const struct lower *)eval;
 
     return module->signature && !lower->program->resolving && !is_special(module) &&
-           !(eval->graph->saves && module->shared) && module->instances > 1;
+           !has_ranges(lower->tree, module) && !(eval->graph->saves && module->shared) &&
+           module->instances > 1;
 }
 
 /* Which parts of an instance stay in evaluation mode while the others train. */

@@ -283,6 +283,8 @@ void module_fix_modes(struct cx *cx, struct module_tree *tree)
 {
     const struct spec *spec = tree->spec;
 
+    for (int i = 0; i < tree->module_count; i++) /* ranges are those of evaluation */
+        tree->modules[i]->always_eval |= spec->calibrated;
     for (int i = 0; i < spec->eval.count; i++) {
         if (fix_in_eval(tree, spec->eval.list[i]) || tree->partial)
             continue;
@@ -438,6 +440,7 @@ void module_apply_paths(struct cx *cx, struct module_tree *tree)
     }
     settle_ties(tree);
     apply_storages(cx, tree);
+    module_read_ranges(cx, tree);
     for (int i = 0; i < spec->checkpoint.count; i++) {
         bool found = tree->partial;
 

@@ -10,6 +10,9 @@ void module_fix_modes(struct cx *cx, struct module_tree *tree);
 /* Applies tie:, freeze: and checkpoint: to a tree whose keys are numbered. */
 void module_apply_paths(struct cx *cx, struct module_tree *tree);
 
+/* Reads `ranges:` of the finished tree; `activations: calibrated` says that it has them. */
+void module_read_ranges(struct cx *cx, struct module_tree *tree);
+
 /* Whether a pattern names this parameter, or a module that it belongs to. */
 bool module_names_parameter(const char *pattern, const struct module_tensor *tensor);
 

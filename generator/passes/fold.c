@@ -217,7 +217,8 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
 {
     int position = graph_position(graph, reader->map);
 
-    if ((prim == PRIM_MUL && (graph->program->settings.packs_once || op_storage(graph, op))) ||
+    if ((prim == PRIM_MUL && !op_is_calibrated(op) &&
+         (graph->program->settings.packs_once || op_storage(graph, op))) ||
         !takes_factors(graph, op, reader))
         return false;
     factor = flatten(graph, &position, factor, reader->seen->dims[reader->axis]);

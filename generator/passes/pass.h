@@ -23,7 +23,9 @@ void pass_run_one(struct program *program, const struct pass *pass, bool last);
 /* The passes, in files of passes/ */
 void pass_keep(struct graph *graph);
 void pass_lookup(struct graph *graph);
+void pass_ranges(struct graph *graph);
 void pass_fold(struct graph *graph);
+void pass_integer(struct graph *graph);
 void pass_layout(struct graph *graph);
 void pass_parts(struct graph *graph);
 void pass_views(struct graph *graph);

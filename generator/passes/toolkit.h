@@ -20,6 +20,25 @@ const struct storage *op_storage(const struct graph *graph, const struct op *op)
 /* Whether the plan may pack the op's weight and bias. */
 bool op_is_packed(const struct graph *graph, const struct op *op);
 
+/* What a value of `activations: calibrated` is: int8 of some steps, of which it is made; NULL: another value. */
+struct value *value_whole(const struct value *value);
+static inline const struct steps *value_steps(const struct value *value) /* of such a value */
+{
+    return value->op->steps;
+}
+
+/* The op that made the value of int8, or what it was moved and picked from; NULL: none did. */
+const struct op *value_rounded(const struct value *value);
+
+/* Whether the product is to become one of integers: its input is such a value. */
+bool op_is_calibrated(const struct op *op);
+
+/* A map of one input that only bounds it: the bounds, which may be infinite. */
+bool op_bounds(const struct op *map, double *least, double *most);
+
+/* What reads the value, and no more than once; NULL: none, or others do. What hooks only look at does not count. */
+struct op *pass_only_reader(const struct value *value);
+
 /* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
 bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
 

@@ -283,8 +283,11 @@ struct spec {
     struct loc update_loc;
     struct spec_storage *storages; /* as what weights are packed; none: as the model computes */
     int storage_count;
-    bool dynamic; /* activations: int8 */
+    bool dynamic;    /* activations: int8 */
+    bool calibrated; /* activations: calibrated, with `ranges` */
     struct loc activations_loc;
+    const char *ranges; /* the path of a safetensors file, beside the file of its place; NULL: none */
+    struct loc ranges_loc;
     int threads; /* default 1 */
     struct loc threads_loc;
 
@@ -350,7 +353,7 @@ enum spec_value {
     SPEC_VALUE_TOGGLE,      /* none, on */
     SPEC_VALUE_SWITCH,      /* off, on */
     SPEC_VALUE_DENORMALS,   /* keep, flush */
-    SPEC_VALUE_ACTIVATIONS, /* int8, none */
+    SPEC_VALUE_ACTIVATIONS, /* int8, calibrated, none */
     SPEC_VALUE_WHOLE,       /* an integer from 1 */
     SPEC_VALUE_TEXT,
     SPEC_VALUE_SHAPE, /* a list of dimensions */

@@ -452,6 +452,10 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_storages(d, spec);
     if (spec->dynamic)
         put(d, "activations", "int8");
+    if (spec->calibrated)
+        put(d, "activations", "calibrated");
+    if (spec->ranges)
+        put(d, "ranges", spec->ranges);
     put_int(d, "threads", spec->threads);
     text_printf(text, json ? "{\n%s\n}\n" : "%s\n", body.data);
 }

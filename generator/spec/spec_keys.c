@@ -91,9 +91,14 @@ static const struct {
       "{default: int8, \"*.mlp\": int4(group=32), lm_head: bfloat16}"},
      spec_read_storage},
     {{SPEC_IN_MODEL, "activations", SPEC_VALUE_ACTIVATIONS,
-      "int8: rows that are multiplied with weights in integers are rounded to integers too, each row when it is there",
+      "int8: rows that are multiplied with weights in integers are rounded to integers too, each row when it is there; "
+      "calibrated: what `ranges` names is int8",
       "int8"},
      spec_read_activations},
+    {{SPEC_IN_MODEL, "ranges", SPEC_VALUE_TEXT,
+      "a safetensors file: from where to where what inputs are, and modules return; see `modc quantize --ranges`",
+      "ranges.safetensors"},
+     spec_read_ranges},
     {{SPEC_IN_MODEL, "threads", SPEC_VALUE_WHOLE, "how many threads a call may use", "1"}, spec_read_threads},
     {{SPEC_IN_MODEL, "extends", SPEC_VALUE_TEXT, "the spec that this one starts from", "base.yaml"},
      NULL}, /* spec_extends.c took it */

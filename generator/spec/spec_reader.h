@@ -77,8 +77,8 @@ spec_key_reader spec_read_key;
 spec_key_reader spec_read_dtypes, spec_read_devices;
 spec_key_reader spec_read_version, spec_read_model, spec_read_freeze, spec_read_eval, spec_read_tie,
     spec_read_hooks, spec_read_pack, spec_read_winograd, spec_read_backward, spec_read_denormals,
-    spec_read_activations, spec_read_autocast, spec_read_state_dict, spec_read_storage, spec_read_threads,
-    spec_read_checkpoint, spec_read_update, spec_read_tokenizer, spec_read_template;
+    spec_read_activations, spec_read_ranges, spec_read_autocast, spec_read_state_dict, spec_read_storage,
+    spec_read_threads, spec_read_checkpoint, spec_read_update, spec_read_tokenizer, spec_read_template;
 
 /* spec_tensors.c: what has a name, a shape or a value */
 spec_key_reader spec_read_constants, spec_read_sizes, spec_read_inputs;

@@ -138,14 +138,23 @@ void spec_read_storage(struct reader *r, const struct node *key, const struct no
 
 void spec_read_activations(struct reader *r, const struct node *key, const struct node *node)
 {
-    const char *text = spec_read_text(r, key, node, "int8 or none");
+    const char *text = spec_read_text(r, key, node, "int8, calibrated or none");
 
     if (!text)
         return;
     r->spec->activations_loc = node->loc;
     r->spec->dynamic = strcmp(text, "int8") == 0;
-    if (r->spec->dynamic || strcmp(text, "none") == 0)
+    r->spec->calibrated = strcmp(text, "calibrated") == 0;
+    if (r->spec->dynamic || r->spec->calibrated || strcmp(text, "none") == 0)
         return;
-    diag_error(r->cx, node->loc, "'activations' is int8 or none, found '%s'", text);
-    diag_hint(r->cx, "int8: each row is rounded by the largest of its sizes when it is multiplied");
+    diag_error(r->cx, node->loc, "'activations' is int8, calibrated or none, found '%s'", text);
+    diag_hint(r->cx,
+              "int8: each row is rounded by the largest of its sizes when it is multiplied; calibrated: by "
+              "`ranges`, which were measured before");
+}
+
+void spec_read_ranges(struct reader *r, const struct node *key, const struct node *node)
+{
+    r->spec->ranges = spec_read_text(r, key, node, "the path of a safetensors file");
+    r->spec->ranges_loc = node->loc;
 }

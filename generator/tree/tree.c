@@ -88,3 +88,11 @@ const char *requirement_text(struct arena *arena, const struct requirement *requ
     return arena_format(arena, "%s %s %s", dim_text(arena, requirement->left), requirement->op,
                         dim_text(arena, requirement->right));
 }
+
+const struct module_range *module_range(const struct module_tree *tree, const char *name)
+{
+    for (int i = 0; i < tree->range_count; i++)
+        if (strcmp(tree->ranges[i].name, name) == 0)
+            return &tree->ranges[i];
+    return NULL;
+}

@@ -6,6 +6,7 @@
 #include "base/dim.h"
 #include "base/dtype.h"
 #include "base/names.h"
+#include "base/steps.h"
 #include "base/storage.h"
 
 struct binding;
@@ -196,6 +197,13 @@ struct requirement {
 /* "past + tokens <= 128" */
 const char *requirement_text(struct arena *arena, const struct requirement *requirement);
 
+/* Of an input, or of the first tensor that a module returns: it is an integer of these steps. */
+struct module_range {
+    const char *name; /* of the input, or the module's path */
+    float least, most;
+    struct steps steps;
+};
+
 struct module_tree {
     struct spec *spec;
     const char *name; /* prefix of what is emitted: the model's; of a second dtype with that behind it */
@@ -231,7 +239,10 @@ struct module_tree {
     bool one_row; /* of a sequence in a call: modules carry something from one row to the next */
     const struct generation *generation; /* generation.h; NULL: none */
     enum dtype dtype;
-    bool narrow;  /* some parameter has a storage */
+    bool narrow;     /* some parameter has a storage */
+    bool calibrated; /* activations: calibrated, by these ranges */
+    struct module_range *ranges;
+    int range_count;
     bool partial; /* as spec.h's; or some module or tensor is faulty */
 };
 
@@ -252,6 +263,9 @@ int module_tensor_shown(struct arena *arena, const struct module_tensor *tensor,
 
 /* The tensor whose initial value this one has: the end of its ties, or itself. */
 struct module_tensor *module_tensor_origin(struct module_tensor *tensor);
+
+/* Its range; NULL: none. */
+const struct module_range *module_range(const struct module_tree *tree, const char *name);
 
 /* A path relative to a module: "blocks.0.norm.weight" in blocks.0 -> "norm.weight". */
 const char *relative_path(const struct module *root, const char *path);

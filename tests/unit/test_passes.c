@@ -61,6 +61,15 @@ static int views_of_maps(const struct graph *graph)
     return count;
 }
 
+static int convolutions_of_int8(const struct graph *graph)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->op_count; i++)
+        count += graph->ops[i]->code == GRAPH_OP_CONV && conv_is_int8(graph->ops[i]);
+    return count;
+}
+
 /* What MODEL_pack is to compute. */
 static int prepared(const struct graph *graph)
 {
@@ -139,6 +148,9 @@ static int packed_ops(const struct graph *graph)
 #define MODULES(inputs, modules, statements)                                                                 \
     HEAD "inputs: {" inputs "}\nmodules:\n" modules "forward:\n" statements
 
+#define CALIBRATED                                                                                           \
+    MODULES("x: [1, 3, 8, 8]", "  conv: Conv2d(3, 4, 3)\n  act: ReLU()\n", "  - return act(conv(x))\n")      \
+    "activations: calibrated\nranges: tests/calibrated/unit.ranges.safetensors\n"
 #define NORMED_CONV                                                                                          \
     MODULES("x: [1, 8, 8, 8]", "  conv: Conv2d(8, 8, 3)\n  bn: BatchNorm2d(8)\n", "  - return bn(conv(x))\n")
 #define NORMED_LINES                                                                                         \
@@ -200,6 +212,10 @@ static const struct pass_case {
     {"fold", SHIFTED_CONV, maps_of_images, GRAPH_OP_COUNT, 1, 0, ONCE},
     {"fold", NORMED_CONV, NULL, GRAPH_OP_CONV, 1, 1, EVAL},
     {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 6, 6, TRAIN},
+    {"ranges", CALIBRATED, NULL, GRAPH_OP_MAP, 7, 5, EVAL}, /* that of conv is none */
+    {"ranges", NORMED_CONV, NULL, GRAPH_OP_MAP, 7, 7, EVAL},
+    {"integer", CALIBRATED, convolutions_of_int8, GRAPH_OP_COUNT, 0, 1, EVAL},
+    {"integer", NORMED_CONV, convolutions_of_int8, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONTRACT, 1, 2, EVAL},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONCAT, 1, 1, EVAL},
     {"parts", JOINED("a * 2", "b * 3"), NULL, GRAPH_OP_CONTRACT, 1, 1, EVAL},

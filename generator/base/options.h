@@ -55,6 +55,7 @@ struct options {
     const char *out_dir;             /* -o; of quantize a file */
     const char *weights;             /* generate, check, summary: to be embedded; quantize */
     const char *inputs, *budget;     /* quantize: a file of tensors; a number */
+    const char *ranges;              /* quantize: a file to write */
     const char *weights_as;          /* generate: incbin, c; NULL: incbin */
     const char *bundle;              /* generate: cmake, arduino; NULL: no runtime beside the model */
     const char *depfile, *deptarget; /* generate: for make */

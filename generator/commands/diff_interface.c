@@ -151,7 +151,7 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
     return list;
 }
 
-enum { SETTINGS = 28 };
+enum { SETTINGS = 29 };
 
 static const char *joined(struct compare *c, const char *const *words, int count)
 {
@@ -244,6 +244,26 @@ static const char *tokenizer_text(struct compare *c, const struct spec *spec)
                         (unsigned long long)(spec->tokens->hash & 0xffffffff));
 }
 
+/* As many, and what tells them from others. */
+static const char *ranges_text(struct compare *c, const struct side *side)
+{
+    const struct module_tree *tree = side->tree;
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    if (!tree->calibrated)
+        return "none";
+    for (int i = 0; i < tree->range_count; i++) {
+        const struct module_range *range = &tree->ranges[i];
+        const char *text = arena_format(&c->cx->arena, "%s %a %a\n", range->name, (double)range->least,
+                                        (double)range->most);
+
+        for (; *text; text++)
+            hash = (hash ^ (unsigned char)*text) * 16777619U;
+    }
+    return arena_format(&c->cx->arena, "%s, %d ranges, %08lx", side->spec->ranges, tree->range_count,
+                        (unsigned long)hash);
+}
+
 static const char *generation_text(struct compare *c, const struct generation *generation)
 {
     struct text text = text_new(&c->cx->arena);
@@ -305,7 +325,10 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
         {"pack", toggles[spec->pack]},
         {"state_dict", toggles[spec->state_dict]},
         {"storage", storages(c, spec)},
-        {"activations", spec->dynamic ? "int8" : "none"},
+        {"activations", spec->dynamic      ? "int8"
+                        : spec->calibrated ? "calibrated"
+                                           : "none"},
+        {"ranges", ranges_text(c, side)},
         {"autocast", spec->autocast ? spec->autocast : "none"},
         {"winograd", spec->winograd == SPEC_OFF ? "off" : "on"},
         {"denormals", spec->flushes ? "flush" : "keep"},

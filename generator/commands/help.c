@@ -167,6 +167,8 @@ const struct option_row option_rows[] = {
      "one tensor for each input: measure what modules and the model return"},
     {"--budget", "X", QUANTIZE, OPTION_REAL, FIELD(budget),
      "leave weights wider until the error of the outputs is at most X: 0.01"},
+    {"--ranges", "FILE", QUANTIZE, OPTION_TEXT, FIELD(ranges),
+     "write there from where to where what modules return on --inputs is, for `activations: calibrated`"},
     {"--format", "text|json", QUANTIZE, OPTION_CHOICE, FIELD(format), "json: all of it for programs"},
     {"--extern", "FILE.c", QUANTIZE, OPTION_TEXT, FIELD(bodies), "the bodies of the spec's Externs, in C"},
 

@@ -1,15 +1,17 @@
 /* main.c - the command line. Calls each room once, in order: whoever opens this file first sees the whole compiler. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backward/backward.h"
 #include "base/terminal.h"
+#include "commands/calibrate.h"
 #include "commands/catalogue.h"
 #include "commands/completion.h"
 #include "commands/depfile.h"
@@ -181,11 +183,34 @@ static struct plan *make_plain(struct cx *cx, struct spec *spec)
     struct plan *plan;
 
     spec->storage_count = 0;
-    spec->packs_once = spec->embeds = spec->dynamic = false;
+    spec->packs_once = spec->embeds = spec->dynamic = spec->calibrated = false;
     spec->hooks = spec->state_dict = SPEC_DEFAULT;
     program = make_program(cx, spec, 0, &none);
     plan = program ? make_plan(cx, program, &none) : NULL;
     *spec = was;
+    return plan;
+}
+
+/* With the ranges in the file of --ranges, for what int8 costs. NULL after faults. */
+static struct plan *make_calibrated(struct cx *cx, struct spec *spec)
+{
+    const struct spec was = *spec;
+    struct dump none = {0};
+    char *path = realpath(cx->options->ranges, NULL); /* that of a spec is beside it */
+    struct program *program;
+    struct plan *plan;
+
+    if (!path) {
+        diag_error(cx, nowhere, "cannot read '%s': %s", cx->options->ranges, strerror(errno));
+        return NULL;
+    }
+    spec->calibrated = true;
+    spec->ranges = path;
+    spec->hooks = SPEC_OFF;
+    program = make_program(cx, spec, 0, &none);
+    plan = program ? make_plan(cx, program, &none) : NULL;
+    *spec = was;
+    free(path);
     return plan;
 }
 
@@ -218,6 +243,10 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     *status = EXIT_COMMAND_LINE;
     if (!settings_apply(cx, spec))
         return NULL;
+    if (cx->options->ranges) { /* they are made anew */
+        spec->calibrated = false;
+        spec->ranges = NULL;
+    }
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
@@ -323,7 +352,9 @@ static int compile(struct cx *cx, struct text *out)
     if (options->command == COMMAND_QUANTIZE) {
         struct plan *plain = options->inputs ? make_plain(cx, plans->program->tree->spec) : NULL;
 
-        return diag_errors(cx) > 0 ? EXIT_SPEC : quantize(cx, plans, plain, out);
+        if (diag_errors(cx) > 0)
+            return EXIT_SPEC;
+        return options->ranges ? calibrate(cx, plain, make_calibrated, out) : quantize(cx, plans, plain, out);
     }
     for (struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
         if (options->explain) {

@@ -579,6 +579,12 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         diag_error(cx, nowhere, "modc quantize needs --weights FILE, the state_dict");
     else if (options->budget && !options->inputs)
         diag_error(cx, nowhere, "--budget is of outputs, which need --inputs FILE");
+    else if (options->ranges && !options->inputs)
+        diag_error(cx, nowhere, "--ranges are measured on inputs: --inputs FILE has them");
+    else if (options->ranges && (options->out_dir || options->budget))
+        diag_error(cx, nowhere,
+                   "%s is of weights that `storage:` rounds: leave --ranges out, which is of activations",
+                   options->out_dir ? "-o" : "--budget");
     else if (options->weights_as && !options->weights)
         diag_error(cx, nowhere, "--weights-as is about the file of --weights, which is not given");
     else

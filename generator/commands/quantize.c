@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "base/tensor_file.h"
 #include "base/terminal.h"
+#include "commands/difference.h"
 #include "commands/run.h"
 #include "commands/summary.h"
 #include "emit/emit.h"
@@ -54,11 +55,6 @@ struct quantized {
 
 /* ---- rounding ----------------------------------------------------------------------------------------------- */
 
-static double relative(double squares, double of)
-{
-    return squares == 0.0 ? 0.0 : of == 0.0 ? (double)INFINITY : sqrt(squares / of);
-}
-
 static double bits_of(const struct weight *w)
 {
     const struct storage *storage = w->use.storage;
@@ -77,7 +73,7 @@ static double bits_of(const struct weight *w)
 static bool round_weight(struct quantized *q, struct weight *w, const struct storage *storage)
 {
     const int64_t count = module_tensor_count(w->tensor);
-    double squares = 0.0, of = 0.0;
+    struct difference sum = {0};
     const char *fault;
     float *rounded = (float *)(void *)w->rounded;
 
@@ -112,10 +108,10 @@ static bool round_weight(struct quantized *q, struct weight *w, const struct sto
 
         const double difference = (double)rounded[i] - (double)w->floats[i];
 
-        squares += difference * difference;
-        of += (double)w->floats[i] * (double)w->floats[i];
+        sum.squares += difference * difference;
+        sum.of += (double)w->floats[i] * (double)w->floats[i];
     }
-    w->error = relative(squares, of);
+    w->error = difference_relative(&sum);
     return true;
 }
 
@@ -260,25 +256,9 @@ static int write_weights(struct quantized *q, const char *path, bool rounded, si
 /* Of an item of two files, note [measures]; negative: it is no float. */
 static double distance(const struct modc_item *item, const struct modc_item *base)
 {
-    double squares = 0.0, of = 0.0;
+    struct difference sum = {0};
 
-    if (base->dtype != item->dtype || base->bytes != item->bytes || base->dtype < 0)
-        return (double)INFINITY;
-
-    const enum modc_dtype part = modc_dtype_part((enum modc_dtype)base->dtype);
-    const size_t size = modc_dtype_bytes(part);
-    const char *a = item->data, *b = base->data;
-
-    if (!modc_converts(MODC_FLOAT32, part))
-        return -1.0;
-    for (size_t at = 0; at < base->bytes; at += size) {
-        const double x = modc_number(a + at, part), y = modc_number(b + at, part);
-        const double difference = x == y ? 0.0 : x - y;
-
-        squares += difference * difference;
-        of += y * y;
-    }
-    return isnan(squares) || isnan(of) ? (double)INFINITY : relative(squares, of);
+    return difference_add(&sum, item, base) ? difference_relative(&sum) : -1.0;
 }
 
 static const char *in_folder(const struct quantized *q, const char *name)
@@ -517,9 +497,7 @@ static int keep_budget(struct quantized *q, double budget)
 
 static const char *percent(struct quantized *q, double value)
 {
-    if (value < 0.0)
-        return "-";
-    return arena_format(&q->cx->arena, isfinite(value) ? "%.2g %%" : "%g", 100.0 * value);
+    return difference_percent(&q->cx->arena, value);
 }
 
 static const char *stored_as(struct quantized *q, const struct storage *storage)

@@ -1303,6 +1303,9 @@ function(modc_chip_tests)
     set(case build/vectors/integers_chip)
     modc_chip_test(stm32f411 "${case}/inputs.safetensors image ${case}/expect.safetensors output" tests/specs/integers_chip.yaml
                    --weights ${case}/weights.safetensors)
+    set(case tests/calibrated/layers)
+    modc_chip_test(stm32f411 "${case}.inputs.safetensors x ${case}.expect.safetensors output" ${case}.yaml
+                   --weights ${case}.weights.safetensors --set batch=1)
     modc_chip_test(nrf51822 "${digits} mlp" specs/digits/mlp.yaml
                    --weights specs/digits/weights_mlp.safetensors --set batch=1)
     modc_chip_test(stm32f103c8 "specs/cartpole/observations.safetensors observation specs/cartpole/expect.safetensors -"

@@ -49,7 +49,7 @@ RECURRENT = ("rnn_tanh", "rnn_relu", "lstm", "gru")
 PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2, 3)]
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries", "generation"}
-KNOWN = NO_EFFECT | {"model", "dtype", "storage", "activations", "autocast", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
+KNOWN = NO_EFFECT | {"model", "dtype", "storage", "activations", "ranges", "autocast", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
                      "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training",
                      "generation", "tokenizer"}
 

@@ -314,13 +314,13 @@ static void test_diff_has_all_keys(void **state)
 {
     static const char *const shown[] = {
         "modc", /* one version */
-        "model",      "dtype",       "device",   "hooks",    "pack",      "state_dict",
-        "storage",    "activations", "threads",  "winograd", "denormals", /* settings */
-        "constants",  "sizes",       "inputs",   "entries",  "forward",   "functions",
-        "methods",                                                                /* parts of these names */
-        "classes",    "modules",     "extends",  "set",      "add",       "eval", /* modules, statements */
-        "parameters", "buffers",     "state",    "freeze",   "tie",               /* state_dict, tensors */
-        "backward",   "checkpoint",  "update",   "training", "rollout",   "tokenizer",
+        "model",      "dtype",       "device",   "hooks",    "pack",     "state_dict",
+        "storage",    "activations", "ranges",   "threads",  "winograd", "denormals", /* settings */
+        "constants",  "sizes",       "inputs",   "entries",  "forward",  "functions",
+        "methods",                                                               /* parts of these names */
+        "classes",    "modules",     "extends",  "set",      "add",      "eval", /* modules, statements */
+        "parameters", "buffers",     "state",    "freeze",   "tie",              /* state_dict, tensors */
+        "backward",   "checkpoint",  "update",   "training", "rollout",  "tokenizer",
         "template",   "generation",  "autocast", /* settings */
     };
 

@@ -727,33 +727,38 @@ static bool exact_bounds(const struct steps *steps, double least, double most, i
     return (least <= from || least == 0.0) && (most >= to || most == 0.0);
 }
 
-/* So many of the number before and behind the axis. */
-static struct value *padded(struct graph *graph, int *at, const struct op *op, struct value *value, int axis,
-                            int before, int after, int number)
+/* The int8 number everywhere. */
+static struct value *filled(struct graph *graph, int *at, const struct op *op, int number, int ndim,
+                            const struct dim *const *dims)
 {
-    struct site site = site_by(graph, at, op);
     struct tensor *fill = ARENA_NEW(&graph->cx->arena, struct tensor);
-    struct value *parts[3], *one;
+
+    fill->dtype = DTYPE_INT8;
+    fill->data = ARENA_NEW(&graph->cx->arena, union scalar);
+    fill->data[0].i = number;
+    return make_expand(site_by(graph, at, op), make_const(site_by(graph, at, op), fill), ndim, dims);
+}
+
+/* So many of the least number before and behind the axis. */
+static struct value *padded(struct graph *graph, int *at, const struct op *op, struct value *value, int axis,
+                            int before, int after)
+{
+    const int extents[] = {before, 0, after};
     const struct dim *dims[MAX_DIMS];
+    struct value *parts[3];
     int count = 0;
 
     if (before == 0 && after == 0)
         return value;
-    fill->dtype = value->dtype;
-    fill->data = ARENA_NEW(&graph->cx->arena, union scalar);
-    fill->data[0].i = number;
-    one = make_const(site, fill);
     memcpy(dims, value->dims, sizeof dims);
     for (int i = 0; i < 3; i++) {
-        const int extent = i == 0 ? before : after;
-
-        dims[axis] = dim_const(&graph->cx->arena, extent);
+        dims[axis] = dim_const(&graph->cx->arena, extents[i]);
         if (i == 1)
             parts[count++] = value;
-        else if (extent > 0)
-            parts[count++] = make_expand(site, one, value->ndim, dims);
+        else if (extents[i] > 0)
+            parts[count++] = filled(graph, at, op, INT8_MIN, value->ndim, dims);
     }
-    return make_concat(site, "pad", parts, count, axis);
+    return make_concat(site_by(graph, at, op), "pad", parts, count, axis);
 }
 
 /* The largest of windows; NULL: of some that reach over the border, so that there are no bounds of what pads. */
@@ -769,7 +774,7 @@ static struct value *largest_of(struct graph *graph, int *at, const struct op *p
 
         if (after < 0)
             return NULL;
-        value = padded(graph, at, pool, value, 1 + i, before, after, INT8_MIN);
+        value = padded(graph, at, pool, value, 1 + i, before, after);
     }
     value = windows_of(graph, at, pool, value);
     value = make_reduce(site_by(graph, at, pool), value, REDUCE_MAX, window_axes, false);
@@ -787,12 +792,7 @@ static struct op *over_whole(struct graph *graph, const struct op *op)
     if (op->input_count == 0 || !value_whole(op->inputs[0]) || op->tail || op->head)
         return NULL;
     steps = value_steps(op->inputs[0]);
-    if (op->code == GRAPH_OP_CONCAT) {
-        for (int i = 1; i < op->input_count; i++)
-            if (!value_whole(op->inputs[i]) || value_steps(op->inputs[i])->scale != steps->scale ||
-                value_steps(op->inputs[i])->zero != steps->zero)
-                return NULL;
-    } else if (op_bounds(op, &least, &most)) {
+    if (op_bounds(op, &least, &most)) {
         struct nodes n = nodes_new(graph, 1);
 
         if (!exact_bounds(steps, least, most, &low, &high))
@@ -808,9 +808,34 @@ static struct op *over_whole(struct graph *graph, const struct op *op)
         return NULL;
     }
     copy = make_like(graph, op);
-    for (int i = 0; i < op->input_count; i++)
-        copy->inputs[i] = value_whole(op->inputs[i]);
+    copy->inputs[0] = value_whole(op->inputs[0]);
     return copy;
+}
+
+/* Of the same steps, and zeros between, as those of a padding; NULL: they are not all so, or none is. */
+static struct value *joined(struct graph *graph, int *at, const struct op *concat)
+{
+    struct value **parts = ARENA_ARRAY(&graph->cx->arena, concat->input_count, struct value *);
+    const struct steps *steps = NULL;
+
+    for (int i = 0; i < concat->input_count; i++) {
+        struct value *part = concat->inputs[i];
+
+        parts[i] = value_whole(part);
+        if (!parts[i] && !value_is_zeros(part))
+            return NULL;
+        if (parts[i] && steps && (steps->scale != value_steps(part)->scale || steps->zero != value_steps(part)->zero))
+            return NULL;
+        steps = parts[i] ? value_steps(part) : steps;
+    }
+    if (!steps)
+        return NULL;
+    for (int i = 0; i < concat->input_count; i++)
+        if (!parts[i])
+            parts[i] = filled(graph, at, concat, steps->zero, concat->inputs[i]->ndim, concat->inputs[i]->dims);
+    return make_dequantized(
+        site_by(graph, at, concat),
+        make_concat(site_by(graph, at, concat), concat->label, parts, concat->input_count, concat->concat.axis), steps);
 }
 
 /* Whether it is what bounds a value before that is rounded: that is the end's. */
@@ -828,6 +853,12 @@ static void move_over(struct graph *graph, const struct op *op)
     int at = graph_position(graph, op);
     struct op *copy;
 
+    if (op->code == GRAPH_OP_CONCAT) {
+        whole = joined(graph, &at, op);
+        if (whole)
+            graph_replace(graph, out, whole);
+        return;
+    }
     if (op->code == GRAPH_OP_POOL && op->window.kind == POOL_MAX && !op->tail && value_whole(op->inputs[0]))
         whole = largest_of(graph, &at, op);
     else if (!is_of_end(op) && (copy = over_whole(graph, op)) != NULL)

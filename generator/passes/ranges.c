@@ -14,6 +14,33 @@ struct value *value_whole(const struct value *value)
     return op->steps && value->dtype == DTYPE_FLOAT32 ? op->inputs[0] : NULL;
 }
 
+bool value_is_zeros(const struct value *value)
+{
+    while (!value->constant && value->op->code == GRAPH_OP_VIEW)
+        value = value->op->inputs[0];
+    for (int64_t i = 0; value->constant && i < tensor_count(value->constant); i++)
+        if (value->constant->data[i].f != 0.0)
+            return false;
+    return value->constant != NULL;
+}
+
+/* Of a padding: that of what is padded; of parts of one value its own. */
+static const struct op *parts_rounded(const struct op *concat)
+{
+    const struct op *back = NULL;
+
+    for (int i = 0; i < concat->input_count; i++) {
+        const struct op *own = value_is_zeros(concat->inputs[i]) ? back : value_rounded(concat->inputs[i]);
+
+        if (!own && !value_is_zeros(concat->inputs[i]))
+            return NULL;
+        if (back && own != back)
+            return NULL;
+        back = own;
+    }
+    return back;
+}
+
 const struct op *value_rounded(const struct value *value)
 {
     for (;;) {
@@ -21,6 +48,8 @@ const struct op *value_rounded(const struct value *value)
 
         if (value_whole(value))
             return op;
+        if (op->code == GRAPH_OP_CONCAT)
+            return parts_rounded(op);
         if (op->code == GRAPH_OP_FENCE)
             value = op->inputs[value->result];
         else if (op->code == GRAPH_OP_VIEW || (op->code == GRAPH_OP_POOL && op->window.kind == POOL_MAX) ||

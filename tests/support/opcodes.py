@@ -57,7 +57,7 @@ ABOUT = {
     "passes/prepare.c": ("MAP VIEW", "MODEL_pack computes maps, into which views of them go"),
     "passes/regions.c": ("CALL INPUT YIELD", "what of a region's borders its backward reads"),
     "passes/roll.c": ("CALL", "calls of neighbours become a loop"),
-    "passes/ranges.c": ("FENCE MAP POOL VIEW", "what is moved and picked, and not computed; boundaries are seen through"),
+    "passes/ranges.c": ("CONCAT FENCE MAP POOL VIEW", "what is moved and picked, and not computed; boundaries are seen through"),
     "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),
     "passes/views.c": ("CONCAT MAP VIEW", "chains of views become shorter; maps move in front of views and joins"),
     "plan/contract_rows.c": ("TENSOR", "products with parameters are for other rows"),

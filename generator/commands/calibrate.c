@@ -130,8 +130,7 @@ static struct observed *observed_of(struct calibration *c, const char *name)
         if (strcmp(c->observed[i].name, name) == 0)
             return &c->observed[i];
     ARENA_PUSH(&c->cx->arena, c->observed, c->count,
-               ((struct observed){arena_copy(&c->cx->arena, name, strlen(name)), (double)INFINITY,
-                                  -(double)INFINITY}));
+               ((struct observed){name, (double)INFINITY, -(double)INFINITY}));
     return &c->observed[c->count - 1];
 }
 
@@ -156,6 +155,26 @@ static bool observe(struct calibration *c, const char *name, const struct modc_i
     return true;
 }
 
+/* What a module is given is of use where a product may read it. */
+static bool is_of_use(const struct calibration *c, const char *name)
+{
+    const struct module_tree *tree = c->plan->program->tree;
+    const size_t length = strlen(name), suffix = strlen(RANGE_INPUT);
+
+    if (length <= suffix || strcmp(name + length - suffix, RANGE_INPUT) != 0)
+        return true;
+    for (int i = 1; i < tree->module_count; i++) {
+        const struct module *module = tree->modules[i];
+
+        if (strlen(module->path) != length - suffix || strncmp(module->path, name, length - suffix) != 0)
+            continue;
+        for (int k = 0; k < module->tensor_count; k++)
+            if (module->tensors[k]->kind == MODULE_PARAMETER && module->tensors[k]->ndim >= 2)
+                return true;
+    }
+    return false;
+}
+
 static bool observe_file(struct calibration *c, const char *path)
 {
     struct modc_reader reader;
@@ -165,10 +184,11 @@ static bool observe_file(struct calibration *c, const char *path)
     if (!tensor_file_open(c->cx, nowhere, path, &reader))
         return false;
     for (size_t at = 0; fine && modc_reader_next(&reader, &at, &item);) {
-        char name[256];
+        const size_t length = modc_item_name(&item, NULL, 0);
+        char *name = arena_alloc(&c->cx->arena, length + 1);
 
-        modc_item_name(&item, name, sizeof name);
-        if (name[0]) /* else the model itself: that is the last module, or no module's */
+        modc_item_name(&item, name, length + 1);
+        if (is_of_use(c, name))
             fine = observe(c, name, &item);
     }
     modc_unmap(reader.bytes, reader.length);
@@ -194,7 +214,7 @@ static const char *numbered(struct calibration *c, const struct run *run, const 
 
 static int observe_calls(struct calibration *c, struct run *run)
 {
-    const char *modules = arena_format(&c->cx->arena, "%s/modules.safetensors", run_folder(run));
+    const char *ranges = arena_format(&c->cx->arena, "%s/ranges.safetensors", run_folder(run));
     int status = EXIT_DONE;
 
     for (int64_t call = 0; call < c->calls && status == EXIT_DONE; call++) {
@@ -203,14 +223,14 @@ static int observe_calls(struct calibration *c, struct run *run)
             {.name = "--weights", .value = c->cx->options->weights, .reads = true},
             {.name = "--inputs", .value = inputs, .reads = true},
             {.name = "--outputs", .value = numbered(c, run, "base", call), .writes = true},
-            {.name = "--modules", .value = modules, .writes = true}};
+            {.name = "--ranges", .value = ranges, .writes = true}};
         struct arena own = {0};
 
         status = write_part(c, &own, call, inputs);
         arena_free(&own);
         if (status == EXIT_DONE)
             status = run_call(run, options, COUNT(options));
-        if (status == EXIT_DONE && (!observe_file(c, inputs) || !observe_file(c, modules)))
+        if (status == EXIT_DONE && (!observe_file(c, inputs) || !observe_file(c, ranges)))
             status = EXIT_FILE;
     }
     return status;

@@ -127,6 +127,8 @@ const struct option_row option_rows[] = {
     {"--outputs", "FILE", RUN, OPTION_RUN_WRITE, 0, "write one tensor for each output"},
     {"--modules", "FILE", RUN, OPTION_RUN_WRITE, 0,
      "write what each module returned last, its first tensor, by its path"},
+    {"--ranges", "FILE", RUN, OPTION_RUN_WRITE, 0,
+     "write from where to where what each module is given and returns is: PATH:input, PATH"},
     {"--state", "FILE", RUN, OPTION_RUN_WRITE, 0, "write the state_dict after the call"},
     {"--expect", "FILE", RUN, OPTION_RUN_READ, 0, "compare the outputs with the tensors of the file"},
     {"--rtol", "X", RUN, OPTION_RUN_REAL, 0, "tolerance relative to the largest expected value"},

@@ -337,6 +337,26 @@ static struct ev take_range(struct eval *eval, const struct module *module, cons
     return lower_scatter(eval, result, list, &at);
 }
 
+/* The first tensor that the module is given, if it has a range. */
+static struct call take_given(struct eval *eval, const struct module *module, const struct call *call)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct call own = *call;
+
+    if (!((struct lower *)eval)->tree->calibrated)
+        return own;
+    for (int i = 0; i < call->count; i++) {
+        if (call->args[i].kind != EV_TENSOR)
+            continue;
+        own.args = ARENA_ARRAY(arena, call->count, struct ev);
+        memcpy(own.args, call->args, (size_t)call->count * sizeof *own.args);
+        own.args[i].tensor = lower_range(eval, arena_format(arena, "%s" RANGE_INPUT, module->path),
+                                         call->args[i].tensor);
+        break;
+    }
+    return own;
+}
+
 struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call)
 {
     struct arena *arena = &eval->cx->arena;
@@ -394,6 +414,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     const bool training = eval->training, casts = eval->casts;
     struct ev result;
     struct region *region = NULL;
+    struct call given;
     int complex_count = 0;
 
     lower->bare = false;
@@ -415,6 +436,8 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     if (module->class_name[0] == '_' && !module->spec_class)
         eval->casts = false; /* _SpectralNorm and its like: see read_parametrized */
     eval->call = own;
+    given = take_given(eval, module, call);
+    call = &given;
     result = ev_bad(call->loc);
     if (bare)
         result = run_body(eval, module, call);

@@ -97,10 +97,11 @@ static bool is_special(const struct module *module)
 }
 
 /* Steps are numbers of the code: those of one instance are not another's. */
-static bool has_ranges(const struct module_tree *tree, const struct module *module)
+static bool has_ranges(struct arena *arena, const struct module_tree *tree, const struct module *module)
 {
     for (int i = 0; i <= module->subtree && tree->calibrated; i++)
-        if (module_range(tree, tree->modules[module->index + i]->path))
+        if (module_range(tree, tree->modules[module->index + i]->path) ||
+            module_range(tree, arena_format(arena, "%s" RANGE_INPUT, tree->modules[module->index + i]->path)))
             return true;
     return false;
 }
@@ -110,7 +111,7 @@ bool lower_has_region(struct eval *eval, const struct module *module)
     const struct lower *lower = (const struct lower *)eval;
 
     return module->signature && !lower->program->resolving && !is_special(module) &&
-           !has_ranges(lower->tree, module) && !(eval->graph->saves && module->shared) &&
+           !has_ranges(&eval->cx->arena, lower->tree, module) && !(eval->graph->saves && module->shared) &&
            module->instances > 1;
 }
 

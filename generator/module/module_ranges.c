@@ -53,11 +53,16 @@ static bool is_input(const struct module_tree *tree, const char *name)
     return false;
 }
 
-static bool is_module(const struct module_tree *tree, const char *path)
+/* Or what one is given. */
+static bool is_module(const struct module_tree *tree, const char *name)
 {
-    for (int i = 0; i < tree->module_count; i++)
-        if (strcmp(tree->modules[i]->path, path) == 0)
+    for (int i = 1; i < tree->module_count; i++) {
+        const char *path = tree->modules[i]->path;
+        const size_t length = strlen(path);
+
+        if (strncmp(path, name, length) == 0 && (!name[length] || strcmp(name + length, RANGE_INPUT) == 0))
             return true;
+    }
     return false;
 }
 

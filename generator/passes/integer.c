@@ -824,7 +824,8 @@ static struct value *joined(struct graph *graph, int *at, const struct op *conca
         parts[i] = value_whole(part);
         if (!parts[i] && !value_is_zeros(part))
             return NULL;
-        if (parts[i] && steps && (steps->scale != value_steps(part)->scale || steps->zero != value_steps(part)->zero))
+        if (parts[i] && steps &&
+            (steps->scale != value_steps(part)->scale || steps->zero != value_steps(part)->zero))
             return NULL;
         steps = parts[i] ? value_steps(part) : steps;
     }
@@ -832,10 +833,12 @@ static struct value *joined(struct graph *graph, int *at, const struct op *conca
         return NULL;
     for (int i = 0; i < concat->input_count; i++)
         if (!parts[i])
-            parts[i] = filled(graph, at, concat, steps->zero, concat->inputs[i]->ndim, concat->inputs[i]->dims);
-    return make_dequantized(
-        site_by(graph, at, concat),
-        make_concat(site_by(graph, at, concat), concat->label, parts, concat->input_count, concat->concat.axis), steps);
+            parts[i] = filled(graph, at, concat, steps->zero, concat->inputs[i]->ndim,
+                              concat->inputs[i]->dims);
+    return make_dequantized(site_by(graph, at, concat),
+                            make_concat(site_by(graph, at, concat), concat->label, parts, concat->input_count,
+                                        concat->concat.axis),
+                            steps);
 }
 
 /* Whether it is what bounds a value before that is rounded: that is the end's. */

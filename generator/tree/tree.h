@@ -197,9 +197,10 @@ struct requirement {
 /* "past + tokens <= 128" */
 const char *requirement_text(struct arena *arena, const struct requirement *requirement);
 
-/* Of an input, or of the first tensor that a module returns: it is an integer of these steps. */
+/* Of an input, or of the first tensor that a module returns or is given: it is an integer of these steps. */
+#define RANGE_INPUT ":input"
 struct module_range {
-    const char *name; /* of the input, or the module's path */
+    const char *name; /* of the input; the module's path; that with RANGE_INPUT behind it */
     float least, most;
     struct steps steps;
 };

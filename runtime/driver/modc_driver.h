@@ -28,7 +28,7 @@ struct prompt_option {
 };
 
 struct options {
-    const char *weights, *inputs, *outputs, *modules, *state, *expect, *entry,
+    const char *weights, *inputs, *outputs, *modules, *ranges, *state, *expect, *entry,
         *isa; /* isa NULL: the best one */
     bool train, time, sequence, backward;
     uint64_t seed;
@@ -66,6 +66,19 @@ struct kept {
     size_t room;
 };
 
+/* From where to where numbers are, for --ranges; nothing yet where least is above most. */
+struct range {
+    float bounds[2];
+    char *name; /* its own */
+};
+struct ranges {
+    struct modc_hook before, behind;
+    struct range input,
+        output; /* first tensors, of float32; a module that is called twice returns what has no one range */
+    int calls;
+    float *copy; /* of a device */
+};
+
 /* Memory that hooks gave values; lives until the call ends. */
 struct buffer {
     struct buffer *next;
@@ -80,7 +93,8 @@ struct run {
     struct modc_context *net;
     struct modc_executor *pool; /* or NULL */
     struct scale scales[MAX_HOOKS];
-    struct kept *kept; /* --modules: by module; else NULL */
+    struct kept *kept;     /* --modules: by module; else NULL */
+    struct ranges *ranges; /* --ranges: the same */
     struct buffer *buffers;
     int steps;           /* --sequence: calls in a row; otherwise 1 */
     int *sizes;          /* of the model; -1: not known yet */
@@ -157,6 +171,7 @@ void modc_driver_gather_results(struct run *run);
 int modc_driver_write_tensors(const char *path, const struct modc_named_tensor *list, int count);
 int modc_driver_write_outputs(const struct run *run);
 int modc_driver_write_modules(const struct run *run);
+int modc_driver_write_ranges(const struct run *run);
 int modc_driver_write_state(const struct run *run);
 /* EXIT_DIFFER where numbers are too far from those of --expect. */
 int modc_driver_check_expected(struct run *run);

@@ -2,6 +2,7 @@
 #include "modc_driver.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,75 @@ static enum modc_status keep_modules(struct run *run)
     return MODC_OK;
 }
 
+/* With something that is no number it is from -infinity to infinity. */
+static enum modc_status see_range(struct modc_hook_call *call, struct ranges *ranges, struct range *range,
+                                  const struct modc_tensor *tensors, int count)
+{
+    const struct modc_device *device = call->model->device;
+    const float *from = count > 0 ? tensors->data : NULL;
+    size_t numbers;
+
+    if (from == NULL || tensors->dtype != MODC_FLOAT32)
+        return MODC_OK;
+    numbers = modc_tensor_bytes(tensors) / sizeof *from;
+    if (device != NULL) {
+        free(ranges->copy);
+        ranges->copy = modc_driver_zeroed(numbers + 1, sizeof *from);
+        MODC_TRY(device->copy(call->context, ranges->copy, from, numbers * sizeof *from));
+        from = ranges->copy;
+    }
+    for (size_t i = 0; i < numbers; i++) {
+        const bool number = !isnan(from[i]);
+
+        range->bounds[0] = fminf(range->bounds[0], number ? from[i] : -INFINITY);
+        range->bounds[1] = fmaxf(range->bounds[1], number ? from[i] : INFINITY);
+    }
+    return MODC_OK;
+}
+
+static enum modc_status see_input(struct modc_hook_call *call)
+{
+    struct ranges *ranges = call->user;
+
+    return see_range(call, ranges, &ranges->input, call->inputs, call->input_count);
+}
+
+static enum modc_status see_output(struct modc_hook_call *call)
+{
+    struct ranges *ranges = call->user;
+
+    ranges->calls++;
+    return see_range(call, ranges, &ranges->output, call->outputs, call->output_count);
+}
+
+static char *range_name(const char *path, const char *suffix)
+{
+    char *name = modc_driver_zeroed(strlen(path) + strlen(suffix) + 1, 1);
+
+    strcpy(name, path);
+    return strcat(name, suffix);
+}
+
+static enum modc_status see_ranges(struct run *run)
+{
+    run->ranges = modc_driver_zeroed((size_t)run->model->module_count, sizeof run->ranges[0]);
+    for (int i = 1; i < run->model->module_count; i++) {
+        struct ranges *own = &run->ranges[i];
+        const char *path = run->model->modules[i].path;
+
+        own->input.bounds[0] = own->output.bounds[0] = INFINITY;
+        own->input.bounds[1] = own->output.bounds[1] = -INFINITY;
+        own->input.name = range_name(path, ":input");
+        own->output.name = range_name(path, "");
+        own->before.call = see_input;
+        own->behind.call = see_output;
+        own->before.user = own->behind.user = own;
+        MODC_TRY(modc_register_forward_pre_hook(run->net, i, &own->before, 0));
+        MODC_TRY(modc_register_forward_hook(run->net, i, &own->behind, 0));
+    }
+    return MODC_OK;
+}
+
 int modc_driver_prepare_context(struct run *run)
 {
     enum modc_status status = modc_create(run->model, run->params, 0, &run->net);
@@ -205,6 +275,8 @@ int modc_driver_prepare_context(struct run *run)
     }
     if (run->options.modules != NULL && (status = keep_modules(run)) != MODC_OK)
         return modc_driver_fail(EXIT_USAGE, "modc", "--modules: %s", modc_status_text(status));
+    if (run->options.ranges != NULL && (status = see_ranges(run)) != MODC_OK)
+        return modc_driver_fail(EXIT_USAGE, "modc", "--ranges: %s", modc_status_text(status));
     for (int i = 0; i < run->options.hook_count; i++) {
         int result = register_hook(run, i);
 

@@ -11,6 +11,7 @@ static const char usage[] =
     "  --inputs FILE     one tensor for each input (else: random ones, at the maxima of the sizes)\n"
     "  --outputs FILE    writes one tensor for each output\n"
     "  --modules FILE    writes what each module returned last, its first tensor, by its path\n"
+    "  --ranges FILE     writes from where to where what each module is given and returns is\n"
     "  --state FILE      writes the state_dict after the calls\n"
     "  --expect FILE     compares the outputs that the file has\n"
     "  --entry NAME      which entry to call (else: forward)\n"
@@ -60,7 +61,8 @@ static bool set_option(struct options *o, const char *name, const char *value)
         const char **text;
     } texts[] = {{"--weights", &o->weights}, {"--inputs", &o->inputs}, {"--outputs", &o->outputs},
                  {"--state", &o->state},     {"--expect", &o->expect}, {"--entry", &o->entry},
-                 {"--dispatch", &o->isa},    {"--system", &o->system}, {"--modules", &o->modules}};
+                 {"--dispatch", &o->isa},    {"--system", &o->system}, {"--modules", &o->modules},
+                 {"--ranges", &o->ranges}};
     uint64_t number;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -120,7 +122,7 @@ int modc_driver_parse_options(struct options *o, int count, char **arguments)
                                              "--threads",  "--dispatch",       "--steps",
                                              "--generate", "--tokens",         "--option",
                                              "--system",   "--backward-hooks", "--backward-pre-hooks",
-                                             "--modules"};
+                                             "--modules",  "--ranges"};
     const size_t known = sizeof with_value / sizeof with_value[0];
 
     memset(o, 0, sizeof *o);

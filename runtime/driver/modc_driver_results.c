@@ -77,6 +77,27 @@ int modc_driver_write_modules(const struct run *run)
     return status;
 }
 
+int modc_driver_write_ranges(const struct run *run)
+{
+    const int most = 2 * run->model->module_count;
+    struct modc_named_tensor *list = modc_driver_zeroed((size_t)most, sizeof list[0]);
+    int count = 0, status;
+
+    for (int i = 0; i < most; i++) {
+        struct range *range = i % 2 ? &run->ranges[i / 2].output : &run->ranges[i / 2].input;
+
+        if (range->bounds[0] > range->bounds[1] || (i % 2 && run->ranges[i / 2].calls != 1))
+            continue;
+        list[count].name = range->name;
+        list[count].tensor = (struct modc_tensor){
+            .data = range->bounds, .dtype = MODC_FLOAT32, .ndim = 1, .dims = {2}};
+        count++;
+    }
+    status = modc_driver_write_tensors(run->options.ranges, list, count);
+    free(list);
+    return status;
+}
+
 int modc_driver_write_state(const struct run *run)
 {
     enum modc_status status = modc_save(run->params, run->options.state);

@@ -103,6 +103,8 @@ static int run_all(struct run *run)
         status = modc_driver_write_outputs(run);
     if (status == EXIT_OK && !writes && run->options.modules != NULL)
         status = modc_driver_write_modules(run);
+    if (status == EXIT_OK && !writes && run->options.ranges != NULL)
+        status = modc_driver_write_ranges(run);
     if (status == EXIT_OK && run->options.state != NULL)
         status = modc_driver_write_state(run);
     if (status != EXIT_OK || writes)
@@ -159,6 +161,12 @@ static void free_all(struct run *run)
         free(run->kept[i].tensor.tensor.data);
     modc_destroy(run->net);
     free(run->kept);
+    for (int i = 0; run->ranges != NULL && i < run->model->module_count; i++) {
+        free(run->ranges[i].copy);
+        free(run->ranges[i].input.name);
+        free(run->ranges[i].output.name);
+    }
+    free(run->ranges);
     modc_pool_destroy(run->pool);
     modc_params_destroy(run->params);
 }

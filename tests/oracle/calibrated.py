@@ -65,7 +65,7 @@ class Net:
     """A spec that is drawn, and how the same is made for tflite-micro once ranges are known."""
 
     def __init__(self, draw, shape):
-        self.draw, self.modules, self.forward, self.weights, self.recipe, self.count = draw, [], [], {}, [], 0
+        self.draw, self.modules, self.forward, self.weights, self.recipe, self.count, self.bare = draw, [], [], {}, [], 0, False
         self.input = Value("x", shape, "x")
 
     def name(self, word):
@@ -89,6 +89,8 @@ class Net:
         """Behind a module or a sum, whose range is that of the activation then."""
         if not ACTIVATIONS[activation]:
             return text, key
+        if self.bare:  # a function, which has no name: the range is what the next module is given
+            return f"F.{'relu' if activation == RELU else 'relu6'}({text})", None
         key = self.module("act", ACTIVATIONS[activation])
         return f"{key}({text})", key
 
@@ -99,6 +101,7 @@ class Net:
         pads = tuple(size // 2 if padding == SAME else 0 for size in kernel)
         key = self.module("conv", f"Conv2d({cin}, {cout}, ({kernel[0]}, {kernel[1]}), {stride}, ({pads[0]}, {pads[1]}), "
                           f"groups={groups}, bias={bias})")
+        source.key = source.key or f"{key}:input"
         weight = self.drawn(cout, cin // groups, *kernel, scale=(cin // groups * kernel[0] * kernel[1]) ** -0.5)
         weight[self.draw.integers(cout)] *= F32(self.draw.choice([0, 1, 1, 0.01]))
         values = self.drawn(cout, scale=0.3) if bias else None
@@ -125,6 +128,7 @@ class Net:
 
     def linear(self, source, fout, activation=NONE, bias=True):
         key = self.module("fc", f"Linear({source.shape[-1]}, {fout}, bias={bias})")
+        source.key = source.key or f"{key}:input"
         weight, values = self.drawn(fout, source.shape[-1], scale=source.shape[-1] ** -0.5), self.drawn(fout, scale=0.3) if bias else None
         self.weights[f"{key}.weight"] = weight
         if bias:
@@ -175,8 +179,9 @@ class Net:
         return out
 
     def mean(self, source):
-        key = self.module("mean", "AdaptiveAvgPool2d(1)")
-        out = self.says((source.shape[0], source.shape[-1]), key, f"{key}({source.name}).flatten(1)")
+        key = None if self.bare else self.module("mean", "AdaptiveAvgPool2d(1)")
+        text = f"{source.name}.mean((2, 3))" if self.bare else f"{key}({source.name}).flatten(1)"
+        out = self.says((source.shape[0], source.shape[-1]), key, text)
         self.recipe.append(lambda net, made: net.op("MEAN", [made[source.name], net.numbers(1, 2)], self.tensor(net, made, out),
                                                     "ReducerOptions", keepDims=False))
         return out
@@ -253,7 +258,7 @@ def drawn_net(draw):
     h = net.input
     for _ in range(draw.integers(2, 6)):
         act, norm, bias = chosen(draw, NONE, RELU, RELU, RELU6), chosen(draw, False, True), chosen(draw, True, True, False)
-        kind, wide = draw.integers(9), int(draw.integers(1, 21))
+        kind, wide = draw.integers(10), int(draw.integers(1, 21))
         small = min(h.shape[1:3]) < 3
         if kind <= 2:
             kernel = chosen(draw, (1, 1), (3, 3), (1, 3), (5, 1))
@@ -271,11 +276,19 @@ def drawn_net(draw):
         elif kind == 7:
             h = net.conv(h, wide, (1, 1), 1, SAME, NONE, 1, norm, bias)
             h = net.pair(h, net.relu(h), "+", NONE)
+        elif kind == 8:
+            net.bare = True
+            h = net.conv(h, wide, (3, 3), 1, SAME, chosen(draw, RELU, RELU6), 1, norm, bias)
+            net.bare = False
+            h = net.conv(h, wide, (1, 1), 1, SAME, act, 1, norm, bias)
         else:
             a, b = (net.conv(h, wide, (3, 3), 1, SAME, NONE, 1, norm, bias) for _ in range(2))
             h = net.pair(a, b)
     image = h
-    h = net.linear(net.mean(h), int(draw.integers(2, 12)), chosen(draw, NONE, RELU), bool(draw.integers(2)))
+    net.bare = bool(draw.integers(2))
+    h = net.mean(h)
+    net.bare = False
+    h = net.linear(h, int(draw.integers(2, 12)), chosen(draw, NONE, RELU), bool(draw.integers(2)))
     return net, [net.linear(h, 5), image] if draw.integers(2) else [h]
 
 

@@ -822,6 +822,10 @@ function(modc_api_tests)
     set(digits "--weights specs/digits/weights_mlp.safetensors")
     modc_api_test(storage_scaled storage_scaled.c "specs/digits/mlp.yaml ${digits}" "tests/api/storage_int8.yaml ${digits}"
                   "tests/api/storage_scaled.yaml ${digits}" "tests/api/dynamic8.yaml ${digits}" "tests/api/dynamic4.yaml ${digits}")
+    set(narrow ${CMAKE_CURRENT_BINARY_DIR}/api/storage_loaded/narrow.safetensors)
+    modc_api_test(storage_loaded storage_loaded.c "tests/specs/dynamic.yaml --model loaded"
+                  "tests/specs/dynamic.yaml --model inside --weights ${narrow}" tests/api/storage_plain.yaml
+                  ENV ${checked} QUANTIZED=tests/specs/dynamic.yaml "FLAGS_program=-DNARROW=\"${narrow}\"")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")
     modc_api_test(dtypes dtypes.c "tests/specs/dtypes.yaml --weights build/vectors/dtypes_5/weights.safetensors"
                   tests/specs/tied_bare.yaml ENV ${checked})

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "modc_scales.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -212,6 +214,48 @@ struct modc_key {
 #define MODC_START_BETWEEN(a, b) MODC_INIT_UNIFORM, a, b, NULL
 #define MODC_START_NORMAL(mean, std) MODC_INIT_NORMAL, mean, std, NULL
 #define MODC_START_VALUE(elements) MODC_INIT_VALUE, 0.0, 0.0, elements
+
+/* As what integers with scales a weight is held: in the packed block by the spec's `storage:`, or in a file. */
+struct modc_storage {
+    int bits, group; /* of an integer: 8 or 4; how many of a row share a scale, 0: all */
+    enum modc_dtype scale;
+    bool gguf;       /* rounded as in GGUF files, else as torchao does */
+    bool transposed; /* rows of outputs are the last dimension of the parameter */
+};
+
+/* note [integers]
+ * Of each parameter that is packed as integers the block of parameters has, behind all tensors, room for the scales with which a file
+ * had it: (rows, scales of a row) of their type, all bits 1 (NaN) where there are none. A load writes to the tensor what the integers
+ * stand for, and the scales there. Packing and saving then find each integer again, since a number that is an integer times its scale
+ * has no other; what was written since is no such number, and is rounded anew (packed, as far as the scale goes that it has a part
+ * in) or saved as floats. */
+struct modc_integers {
+    int key; /* the first of its tie; rows of the table are in this order */
+    bool
+        apart; /* products have it by parts that share scales in ways of their own: no file can have it as integers */
+    size_t scales; /* where in the block they lie */
+    struct modc_storage storage;
+};
+
+/* For emitted code: rows of them.
+ *
+ *     MODC_INTEGERS(5, 6144, 4, 32, FLOAT16, SYMMETRIC, ROWS),
+ */
+#define MODC_INTEGERS(key, at, bits, group, scale, rounding, way)                                            \
+    {                                                                                                        \
+        key, MODC_APART_##way, at,                                                                           \
+        {                                                                                                    \
+            bits, group, MODC_##scale, MODC_IS_GGUF_##rounding, MODC_TRANSPOSED_##way                        \
+        }                                                                                                    \
+    }
+#define MODC_IS_GGUF_SYMMETRIC false
+#define MODC_IS_GGUF_GGUF true
+#define MODC_APART_ROWS false
+#define MODC_APART_COLUMNS false
+#define MODC_APART_PARTS true
+#define MODC_TRANSPOSED_ROWS false
+#define MODC_TRANSPOSED_COLUMNS true
+#define MODC_TRANSPOSED_PARTS false
 
 struct modc_module {
     const char *path; /* "trunk.0"; the root is "" */
@@ -423,6 +467,8 @@ struct modc_model {
     const struct modc_extern_row *externs;
     size_t extern_list;
     const struct modc_device *device; /* modc_device.h; NULL: the processor */
+    int integer_count;                /* parameters that are packed as integers: note [integers] */
+    const struct modc_integers *integers;
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
@@ -431,8 +477,10 @@ struct modc_state_hook;
 
 struct modc_params {
     const struct modc_model *model; /* NULL until bound */
-    uint64_t version;               /* counts every write by load, reset, optimisers and MODEL_changed */
-    uint64_t buffer_version;        /* counts forwards that wrote statistics of layers, in training mode */
+    char *
+        block; /* that modc_bind was given; NULL: tensors lie elsewhere, and none has scales: note [integers] */
+    uint64_t version;        /* counts every write by load, reset, optimisers and MODEL_changed */
+    uint64_t buffer_version; /* counts forwards that wrote statistics of layers, in training mode */
     void *packed;
     const void *packed_owner; /* what stands at the end of the block; NULL: it is not looked at */
     uint64_t packed_version, packed_buffer_version; /* what the packed block was made from; 0: nothing */
@@ -472,15 +520,31 @@ enum modc_format {
 enum modc_fault_kind {
     MODC_FAULT_SHAPE,
     MODC_FAULT_DTYPE,
-    MODC_FAULT_TIE,      /* key and key other are one tensor, and the file has two values */
-    MODC_FAULT_ALIGNMENT /* MODC_ASSIGN: the tensor does not start at a multiple of its element */
+    MODC_FAULT_TIE,       /* key and key other are one tensor, and the file has two values */
+    MODC_FAULT_ALIGNMENT, /* MODC_ASSIGN: the tensor does not start at a multiple of its element */
+    MODC_FAULT_INTEGERS /* the file has integers with scales, which are not those of the key: `integers` says why */
+};
+
+enum modc_integers_fault {
+    MODC_INTEGERS_GOOD,
+    MODC_INTEGERS_STORAGE, /* held as `storage`, and the model has another for it */
+    MODC_INTEGERS_APART,   /* products of the model have it by parts: struct modc_integers */
+    MODC_INTEGERS_UNKNOWN, /* neither the file's metadata nor the model say how they were rounded */
+    MODC_INTEGERS_TEXT,    /* the metadata say what is no storage */
+    MODC_INTEGERS_MATRIX,  /* the key is no matrix */
+    MODC_INTEGERS_WHOLE, /* type or shape of the integers is not that of `storage`: found_dtype, found_dims */
+    MODC_INTEGERS_LONE,  /* there are no scales */
+    MODC_INTEGERS_SCALES, /* type or shape of the scales is not that of `storage`: found_dtype, found_dims */
+    MODC_INTEGERS_NUMBER  /* a scale, or a number that they stand for, is not finite */
 };
 
 struct modc_fault {
     enum modc_fault_kind kind;
     int key, other;
-    const char *found_dtype; /* the file's name for it: "F32" */
-    int found_ndim;          /* may be over MODC_MAX_DIMS; found_dims has the first ones */
+    enum modc_integers_fault integers;
+    struct modc_storage storage; /* INTEGERS: as what the file has it, where that is known */
+    const char *found_dtype;     /* the file's name for it: "F32" */
+    int found_ndim;              /* may be over MODC_MAX_DIMS; found_dims has the first ones */
     uint64_t found_dims[MODC_MAX_DIMS];
 };
 
@@ -518,9 +582,10 @@ enum { MODC_NON_STRICT = 0, MODC_STRICT = 1, MODC_ASSIGN = 2 };
 enum modc_status modc_bind(struct modc_params *params, const struct modc_model *model, void *block,
                            size_t bytes);
 
-/* Reads a safetensors file that lies in memory. Float types convert into each other, other types must agree.
- * Under any error nothing has changed; unexpected and missing keys are errors with MODC_STRICT only.
- * MODC_ASSIGN points params into bytes, which must then outlive params, instead of copying: no conversion,
+/* Reads a safetensors file that lies in memory. Float types convert into each other, other types must agree. Weights that are
+ * integers with scales there become the floats that they stand for; where the model packs them as such, these very integers and
+ * scales are packed (note [integers]), and another storage is an error. Under any error nothing has changed; unexpected and missing keys are errors with MODC_STRICT only.
+ * MODC_ASSIGN points params into bytes, which must then outlive params, instead of copying: no conversion, no integers,
  * and params is read-only from then on. report may be NULL. MODC_FORMAT, MODC_KEYS, MODC_READ_ONLY,
  * MODC_POINTER, and what a hook returned. */
 enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
@@ -531,7 +596,8 @@ enum modc_status modc_load_indexed(struct modc_params *params, const void *bytes
                                    unsigned flags, void *memory, size_t memory_bytes,
                                    struct modc_report *report);
 
-/* Writes a safetensors file of every key of the state_dict. *length is always set to its length, so out NULL
+/* Writes a safetensors file of every key of the state_dict; of weights that were loaded as integers, and not written since, the
+ * integers and scales. *length is always set to its length, so out NULL
  * asks for it; a smaller capacity is MODC_SIZE and writes nothing. MODC_ALIGNMENT: weights are embedded, and out is at no
  * multiple of MODC_ALIGN_WIDE. */
 enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity,
@@ -545,6 +611,9 @@ enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes
 /* Gives every parameter and buffer the value it has in PyTorch after torch.manual_seed(seed) and building the
  * model (float32, bit for bit; module-semantics 5.1a). Needs 3 KB of stack. MODC_READ_ONLY, MODC_POINTER. */
 enum modc_status modc_reset(struct modc_params *params, uint64_t seed);
+
+/* For emitted code: the scales of the parameter in whose memory w lies. */
+struct modc_scales modc_scales_of(const struct modc_params *params, const void *w);
 
 /* To be called after writing to a tensor of params, so that the packed block is made again. */
 void modc_changed(struct modc_params *params);

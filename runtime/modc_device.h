@@ -285,9 +285,9 @@ int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes);
 int modc_cuda_copy_bool(void *stream, void *to, const void *from, size_t bytes); /* every one is 0 or 1 */
 int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes);
 /* Weights w (n, k) as integers with scales: note [scaled rows] in modc_simd_scalar.h. Rows of w are `row` apart, steps in K `column`;
- * scale: float32, float16 or bfloat16; gguf: as GGUF's Q8_0 and Q4_0 are rounded. */
+ * scale: float32, float16 or bfloat16; gguf: as GGUF's Q8_0 and Q4_0 are rounded; came: the scales that w came with. */
 int modc_cuda_pack_rows(void *stream, void *y, const float *w, int n, int k, int row, int column, int bits,
-                        int group, enum modc_dtype scale, int gguf);
+                        int group, enum modc_dtype scale, int gguf, struct modc_scales came);
 /* Rows x (m, k), which are `row` apart, steps `column`, to what such weights are multiplied with, MODC_ROUNDED_BYTES(k) each. */
 int modc_cuda_round_rows(void *stream, void *y, const float *x, int m, int k, int row, int column);
 /* Several at once. */

@@ -169,7 +169,7 @@ static enum modc_status copy(const struct modc_writer *writer, int index, void *
 enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimizer, void *out, size_t capacity,
                                            size_t *length)
 {
-    struct modc_writer writer = {optimizer->table->saved_count, optimizer, get, copy};
+    struct modc_writer writer = {optimizer->table->saved_count, optimizer, get, copy, NULL, NULL};
 
     if (optimizer->training->net->busy)
         return MODC_BUSY;

@@ -6,6 +6,7 @@
  * cos; with MODC_LIBM defined it calls the C library's, as PyTorch does, and agrees in all bits with a
  * PyTorch that uses the same library. */
 #include "modc_device.h"
+#include "modc_integers.h"
 
 #include <string.h>
 #ifdef MODC_LIBM
@@ -837,6 +838,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
             return MODC_POINTER;
     }
     params->version++;
+    modc_forget_scales(params);
     for (int i = 0; i < model->key_count; i++) {
         modc_get_tensor(params, i, &tensor);
         if (model->keys[i].tied == 0)

@@ -65,8 +65,16 @@ struct slice {
     bool plain; /* no JSON: a C string, which ends at its 0 byte, without escapes */
 };
 
+static struct slice plain_slice(const char *text)
+{
+    struct slice slice = {(const unsigned char *)text, SIZE_MAX, true};
+
+    return slice;
+}
+
 struct decoder {
     struct slice rest;
+    const char *suffix;    /* a C string behind it; or NULL */
     unsigned char held[4]; /* the UTF-8 bytes of an escape */
     int held_count, held_at;
 };
@@ -102,8 +110,12 @@ static int next_byte(struct decoder *d)
 {
     if (d->held_at < d->held_count)
         return d->held[d->held_at++];
-    if (d->rest.length == 0 || (d->rest.plain && d->rest.text[0] == '\0'))
-        return -1;
+    while (d->rest.length == 0 || (d->rest.plain && d->rest.text[0] == '\0')) {
+        if (d->suffix == NULL)
+            return -1;
+        d->rest = plain_slice(d->suffix);
+        d->suffix = NULL;
+    }
 
     const unsigned char *text = d->rest.text;
     size_t used = 1;
@@ -137,16 +149,22 @@ static int next_byte(struct decoder *d)
 
 static struct decoder decode(struct slice slice)
 {
-    struct decoder d = {slice, {0, 0, 0, 0}, 0, 0};
+    struct decoder d = {slice, NULL, {0, 0, 0, 0}, 0, 0};
+
+    return d;
+}
+
+/* A C string, and another one behind it (or NULL). */
+static struct decoder decode_joined(const char *text, const char *suffix)
+{
+    struct decoder d = {plain_slice(text), suffix, {0, 0, 0, 0}, 0, 0};
 
     return d;
 }
 
 /* Less than 0, 0 or more, as strcmp. */
-static int compare_slices(struct slice a, struct slice b)
+static int compare_decoded(struct decoder x, struct decoder y)
 {
-    struct decoder x = decode(a), y = decode(b);
-
     for (;;) {
         int one = next_byte(&x), other = next_byte(&y);
 
@@ -155,11 +173,9 @@ static int compare_slices(struct slice a, struct slice b)
     }
 }
 
-static struct slice plain_slice(const char *text)
+static int compare_slices(struct slice a, struct slice b)
 {
-    struct slice slice = {(const unsigned char *)text, SIZE_MAX, true};
-
-    return slice;
+    return compare_decoded(decode(a), decode(b));
 }
 
 static bool slice_is(struct slice slice, const char *text)
@@ -167,14 +183,18 @@ static bool slice_is(struct slice slice, const char *text)
     return compare_slices(slice, plain_slice(text)) == 0;
 }
 
-static uint64_t slice_hash(struct slice slice)
+static uint64_t decoded_hash(struct decoder d)
 {
-    struct decoder d = decode(slice);
     uint64_t hash = 14695981039346656037u;
 
     for (int byte = next_byte(&d); byte >= 0; byte = next_byte(&d))
         hash = (hash ^ (uint64_t)byte) * 1099511628211u;
     return hash;
+}
+
+static uint64_t slice_hash(struct slice slice)
+{
+    return decoded_hash(decode(slice));
 }
 
 struct scan {
@@ -388,7 +408,8 @@ static bool skip_value(struct scan *s)
 
 struct entry {
     struct slice name;
-    struct slice marked; /* of the metadata: see note [complex128]; without text: not there */
+    struct slice marked,
+        stored; /* of the metadata: note [complex128], MODC_STORAGE_KEY; without text: not there */
     const struct file_dtype *dtype;
     int ndim;
     uint64_t dims[MODC_MAX_DIMS];
@@ -475,7 +496,7 @@ static bool scan_info(struct scan *s, struct entry *entry)
 /* note [complex128]
  * Files have no type for it: such a tensor is one of float64 with a last dimension of 2 more, and the metadata list the names of all
  * of them under MODC_COMPLEX128_KEY, a line each. Those who read items see complex128. */
-static bool scan_metadata(struct scan *s, struct slice *marked)
+static bool scan_metadata(struct scan *s, struct entry *entry)
 {
     if (peek(s) == 'n')
         return scan_word(s, "null");
@@ -489,7 +510,9 @@ static bool scan_metadata(struct scan *s, struct slice *marked)
         if (!scan_string(s, &key) || !take(s, ':') || !scan_string(s, &value))
             return false;
         if (slice_is(key, MODC_COMPLEX128_KEY))
-            *marked = value;
+            entry->marked = value;
+        if (slice_is(key, MODC_STORAGE_KEY))
+            entry->stored = value;
     } while (take(s, ','));
     return take(s, '}');
 }
@@ -514,7 +537,7 @@ static enum step scan_member(struct scan *s, struct entry *entry)
     if (!scan_string(s, &entry->name) || !take(s, ':'))
         return STEP_FAULT;
     if (slice_is(entry->name, "__metadata__"))
-        return scan_metadata(s, &entry->marked) ? STEP_METADATA : STEP_FAULT;
+        return scan_metadata(s, entry) ? STEP_METADATA : STEP_FAULT;
     return scan_info(s, entry) ? STEP_ENTRY : STEP_FAULT;
 }
 
@@ -545,18 +568,18 @@ static bool entry_at(const struct modc_reader *reader, size_t at, struct entry *
 }
 
 /* As strcmp, of a name with this hash and one of the index. */
-static int compare_indexed(const struct modc_reader *reader, struct slice name, uint64_t hash,
+static int compare_indexed(const struct modc_reader *reader, struct decoder name, uint64_t hash,
                            const struct modc_place *place)
 {
     if (hash != place->first)
         return hash < place->first ? -1 : 1;
-    return compare_slices(name, name_at(reader, place->at));
+    return compare_decoded(name, decode(name_at(reader, place->at)));
 }
 
 /* The last one in the index with this name; NULL: there is none. */
-static const struct modc_place *find_indexed(const struct modc_reader *reader, struct slice name)
+static const struct modc_place *find_indexed(const struct modc_reader *reader, struct decoder name)
 {
-    const uint64_t hash = slice_hash(name);
+    const uint64_t hash = decoded_hash(name);
     size_t low = 0, high = reader->indexed; /* those before low are not behind it, those from high on are */
 
     while (low < high) {
@@ -579,7 +602,7 @@ static bool is_dead(const struct modc_reader *reader, const struct scan *s, cons
     struct entry other;
 
     if (reader->index != NULL)
-        return find_indexed(reader, entry->name)->at != entry->at;
+        return find_indexed(reader, decode(entry->name))->at != entry->at;
     for (;;) {
         enum step step = scan_member(&rest, &other);
 
@@ -642,7 +665,7 @@ static enum modc_format check_json(struct modc_reader *reader, size_t *at)
     enum step step;
     struct entry entry;
 
-    entry.marked.text = NULL;
+    entry.marked.text = entry.stored.text = NULL;
 
     if (!valid_utf8(s.text, s.length, at))
         return MODC_FORMAT_UTF8;
@@ -657,6 +680,8 @@ static enum modc_format check_json(struct modc_reader *reader, size_t *at)
     }
     reader->marked = entry.marked.text;
     reader->marked_length = entry.marked.text != NULL ? entry.marked.length : 0;
+    reader->stored = entry.stored.text;
+    reader->stored_length = entry.stored.text != NULL ? entry.stored.length : 0;
     *at = s.at;
     return step == STEP_END && peek(&s) < 0 ? MODC_FORMAT_OK : MODC_FORMAT_JSON;
 }
@@ -1058,9 +1083,14 @@ static struct slice item_slice(const struct modc_item *item)
     return slice;
 }
 
+bool modc_item_is_joined(const struct modc_item *item, const char *name, const char *suffix)
+{
+    return compare_decoded(decode(item_slice(item)), decode_joined(name, suffix)) == 0;
+}
+
 bool modc_item_is(const struct modc_item *item, const char *name)
 {
-    return slice_is(item_slice(item), name);
+    return modc_item_is_joined(item, name, NULL);
 }
 
 bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims)
@@ -1076,9 +1106,9 @@ size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity)
     return slice_text(item_slice(item), out, capacity);
 }
 
-static bool find_by_index(const struct modc_reader *reader, const char *name, struct modc_item *item)
+static bool find_by_index(const struct modc_reader *reader, struct decoder name, struct modc_item *item)
 {
-    const struct modc_place *place = find_indexed(reader, plain_slice(name));
+    const struct modc_place *place = find_indexed(reader, name);
     struct entry entry;
 
     if (place == NULL || !entry_at(reader, place->at, &entry))
@@ -1087,13 +1117,51 @@ static bool find_by_index(const struct modc_reader *reader, const char *name, st
     return true;
 }
 
-bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item)
+bool modc_reader_find_joined(const struct modc_reader *reader, const char *name, const char *suffix,
+                             struct modc_item *item)
 {
     if (reader->index != NULL)
-        return find_by_index(reader, name, item);
+        return find_by_index(reader, decode_joined(name, suffix), item);
     for (size_t at = 0; modc_reader_next(reader, &at, item);) {
-        if (modc_item_is(item, name))
+        if (modc_item_is_joined(item, name, suffix))
             return true;
     }
     return false;
+}
+
+bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item)
+{
+    return modc_reader_find_joined(reader, name, NULL, item);
+}
+
+size_t modc_reader_stored(const struct modc_reader *reader, const char *name, char *out, size_t capacity)
+{
+    struct slice all = {reader->stored, reader->stored_length, false};
+    struct decoder line = decode(all);
+    size_t length = 0;
+    int a, b;
+
+    if (reader->stored == NULL)
+        return 0;
+    for (;;) {
+        struct decoder own = decode_joined(name, ": ");
+
+        do {
+            a = next_byte(&line);
+            b = next_byte(&own);
+        } while (a == b && a >= 0);
+        if (b < 0)
+            break;
+        while (a >= 0 && a != '\n')
+            a = next_byte(&line);
+        if (a < 0)
+            return 0;
+    }
+    for (; a >= 0 && a != '\n'; a = next_byte(&line), length++) {
+        if (length + 1 < capacity)
+            out[length] = (char)a;
+    }
+    if (capacity > 0)
+        out[length < capacity ? length : capacity - 1] = '\0';
+    return length;
 }

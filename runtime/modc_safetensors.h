@@ -21,10 +21,15 @@ struct modc_reader {
     const unsigned char
         *marked; /* names of tensors that are complex128, as the metadata have them; or NULL */
     size_t marked_length;
+    const unsigned char
+        *stored; /* lines of what is held as integers with scales, as the metadata have them; or NULL */
+    size_t stored_length;
 };
 
-/* Of the metadata of a file: the names of its complex128 tensors, a line each, which are float64 with a last dimension of 2 there. */
+/* Of the metadata of a file: the names of its complex128 tensors, a line each, which are float64 with a last dimension of 2 there;
+ * and of its weights that are integers what they are, a line "fc.weight: int4(group=32)" each. */
 #define MODC_COMPLEX128_KEY "modc.complex128"
+#define MODC_STORAGE_KEY "modc.storage"
 
 /* Where something stands, and what it is sorted by. */
 struct modc_place {
@@ -54,10 +59,16 @@ size_t modc_reader_index_bytes(const void *bytes, size_t length);
 /* *at: 0 at first. In the order of the JSON; false at the end. */
 bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item);
 bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item);
+/* The same of a name that is made of two parts: "fc.weight", "_scale". */
+bool modc_reader_find_joined(const struct modc_reader *reader, const char *name, const char *suffix,
+                             struct modc_item *item);
+/* What the metadata say under MODC_STORAGE_KEY of a tensor, cut to capacity with its 0 byte; returns the whole length, 0: nothing. */
+size_t modc_reader_stored(const struct modc_reader *reader, const char *name, char *out, size_t capacity);
 /* Decodes the name (JSON escapes), cut to capacity with its 0 byte; returns the whole length. */
 size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
 
 bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
+bool modc_item_is_joined(const struct modc_item *item, const char *name, const char *suffix);
 bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims);
 
 /* How a file calls a type (complex128: that of its parts), and where in its order tensors of it stand: the highest rank first. */
@@ -68,12 +79,15 @@ struct modc_named_tensor {
     struct modc_tensor tensor;
 };
 
-/* Tensors to write, wherever they lie: get may leave name NULL (not in the file), copy gives the bytes. */
+/* Tensors to write, wherever they lie: get may leave name NULL (not in the file), copy gives the bytes. Where they are not NULL,
+ * suffix gives what stands behind the name, and stored as what integers the tensor is held (false: it is none). */
 struct modc_writer {
     int count;
     const void *user;
     void (*get)(const struct modc_writer *writer, int index, struct modc_named_tensor *named);
     enum modc_status (*copy)(const struct modc_writer *writer, int index, void *out);
+    const char *(*suffix)(const struct modc_writer *writer, int index);
+    bool (*stored)(const struct modc_writer *writer, int index, struct modc_storage *storage);
 };
 
 /* As modc_save_bytes. MODC_ARGUMENT: a name stands there twice with one dtype. */

@@ -1,15 +1,35 @@
 /* modc_safetensors_write.c - writes safetensors into memory, in the order of the reference writer. */
+#include "modc_integers.h"
 #include "modc_places.h"
 
 #include <string.h>
 
-static int compare_text(const char *a, const char *b)
+/* A tensor, and what stands behind its name. */
+struct wanted {
+    struct modc_named_tensor named;
+    const char *suffix;
+};
+
+/* The byte at *text, and one further, from the name to what stands behind it; 0 at the end. */
+static int next_of(const char **text, const char **suffix)
 {
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
+    if (**text == '\0') {
+        *text = *suffix;
+        *suffix = "";
     }
-    return (int)(unsigned char)*a - (int)(unsigned char)*b;
+    return **text == '\0' ? 0 : (unsigned char)*(*text)++;
+}
+
+static int compare_names(const struct wanted *x, const struct wanted *y)
+{
+    const char *a = x->named.name, *b = y->named.name, *behind_a = x->suffix, *behind_b = y->suffix;
+    int one, other;
+
+    do {
+        one = next_of(&a, &behind_a);
+        other = next_of(&b, &behind_b);
+    } while (one == other && one != 0);
+    return one - other;
 }
 
 /* Counts where out is NULL. */
@@ -65,20 +85,15 @@ static void put_escaped(struct sink *sink, const char *text)
     }
 }
 
-static void put_string(struct sink *sink, const char *text)
+static void put_entry(struct sink *sink, const struct wanted *wanted, uint64_t begin)
 {
-    put(sink, "\"");
-    put_escaped(sink, text);
-    put(sink, "\"");
-}
-
-static void put_entry(struct sink *sink, const struct modc_named_tensor *named, uint64_t begin)
-{
-    const struct modc_tensor *tensor = &named->tensor;
+    const struct modc_tensor *tensor = &wanted->named.tensor;
     int rank;
 
-    put_string(sink, named->name);
-    put(sink, ":{\"dtype\":\"");
+    put(sink, "\"");
+    put_escaped(sink, wanted->named.name);
+    put_escaped(sink, wanted->suffix);
+    put(sink, "\":{\"dtype\":\"");
     put(sink, modc_file_dtype(tensor->dtype, &rank));
     put(sink, "\",\"shape\":[");
     for (int i = 0; i < tensor->ndim; i++) {
@@ -96,13 +111,13 @@ static void put_entry(struct sink *sink, const struct modc_named_tensor *named, 
 }
 
 /* Whether a stands before b in a file. */
-static bool tensor_less(const struct modc_named_tensor *a, const struct modc_named_tensor *b)
+static bool tensor_less(const struct wanted *a, const struct wanted *b)
 {
     int x, y;
 
-    modc_file_dtype(a->tensor.dtype, &x);
-    modc_file_dtype(b->tensor.dtype, &y);
-    return x != y ? x > y : compare_text(a->name, b->name) < 0;
+    modc_file_dtype(a->named.tensor.dtype, &x);
+    modc_file_dtype(b->named.tensor.dtype, &y);
+    return x != y ? x > y : compare_names(a, b) < 0;
 }
 
 /* The tensors in file order; as note [sorting without memory]. */
@@ -120,45 +135,46 @@ static void order_start(struct order *order, const struct modc_writer *writer)
     order->last = -1;
 }
 
-static struct modc_named_tensor tensor_of(const struct modc_writer *writer, int index)
+static struct wanted tensor_of(const struct modc_writer *writer, int index)
 {
-    struct modc_named_tensor named;
+    struct wanted wanted;
 
-    named.name = NULL;
-    writer->get(writer, index, &named);
-    return named;
+    wanted.named.name = NULL;
+    wanted.suffix = writer->suffix != NULL ? writer->suffix(writer, index) : "";
+    writer->get(writer, index, &wanted.named);
+    return wanted;
 }
 
 static void order_refill(struct order *order)
 {
     const struct modc_writer *writer = order->writer;
-    struct modc_named_tensor last = {NULL, {NULL, MODC_BOOL, 0, {0}}};
+    struct wanted last = {{NULL, {NULL, MODC_BOOL, 0, {0}}}, ""};
 
     if (order->last >= 0)
         last = tensor_of(writer, order->last);
     order->count = 0;
     order->at = 0;
     for (int index = 0; index < writer->count; index++) {
-        struct modc_named_tensor named = tensor_of(writer, index);
+        struct wanted wanted = tensor_of(writer, index);
 
-        if (named.name == NULL || (order->last >= 0 && !tensor_less(&last, &named)))
+        if (wanted.named.name == NULL || (order->last >= 0 && !tensor_less(&last, &wanted)))
             continue;
 
         int i = order->count;
 
         if (i == MODC_BATCH) {
-            struct modc_named_tensor largest = tensor_of(writer, order->held[MODC_BATCH - 1]);
+            struct wanted largest = tensor_of(writer, order->held[MODC_BATCH - 1]);
 
-            if (!tensor_less(&named, &largest))
+            if (!tensor_less(&wanted, &largest))
                 continue;
             i--;
         } else {
             order->count++;
         }
         for (; i > 0; i--) {
-            struct modc_named_tensor before = tensor_of(writer, order->held[i - 1]);
+            struct wanted before = tensor_of(writer, order->held[i - 1]);
 
-            if (!tensor_less(&named, &before))
+            if (!tensor_less(&wanted, &before))
                 break;
             order->held[i] = order->held[i - 1];
         }
@@ -180,24 +196,43 @@ static int order_next(struct order *order)
     return order->last;
 }
 
-/* The names of complex128 tensors: note [complex128] in modc_safetensors.c. Whether there are any. */
-static bool put_marks(struct sink *sink, const struct modc_writer *writer)
+/* A line of the metadata for each tensor that has one: the names of complex128 tensors, note [complex128] in modc_safetensors.c;
+ * and what integers are held as. Whether there are any; `before`: whether something stands there already. */
+static bool put_lines(struct sink *sink, const struct modc_writer *writer, const char *key, bool stored,
+                      bool before)
 {
     struct order order;
     bool any = false;
 
+    if (stored && writer->stored == NULL)
+        return before;
     order_start(&order, writer);
     for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
-        struct modc_named_tensor named = tensor_of(writer, index);
+        struct wanted wanted = tensor_of(writer, index);
+        struct modc_storage storage;
+        char text[MODC_STORAGE_TEXT];
 
-        if (named.tensor.dtype != MODC_COMPLEX128)
+        if (stored ? !writer->stored(writer, index, &storage) : wanted.named.tensor.dtype != MODC_COMPLEX128)
             continue;
-        put(sink, any ? "\\n" : "\"__metadata__\":{\"" MODC_COMPLEX128_KEY "\":\"");
-        put_escaped(sink, named.name);
+        if (!any) {
+            put(sink, before ? "," : "\"__metadata__\":{");
+            put(sink, "\"");
+            put(sink, key);
+            put(sink, "\":\"");
+        } else {
+            put(sink, "\\n");
+        }
+        put_escaped(sink, wanted.named.name);
+        put_escaped(sink, wanted.suffix);
+        if (stored) {
+            modc_storage_text(&storage, text);
+            put(sink, ": ");
+            put(sink, text);
+        }
         any = true;
     }
-    put(sink, any ? "\"}" : "");
-    return any;
+    put(sink, any ? "\"" : "");
+    return any || before;
 }
 
 /* The padded header with its length in front, and how many bytes of data follow. False: a name stands there
@@ -205,25 +240,26 @@ static bool put_marks(struct sink *sink, const struct modc_writer *writer)
 static bool put_header(struct sink *sink, const struct modc_writer *writer, uint64_t *data)
 {
     struct order order;
-    struct modc_named_tensor before = {NULL, {NULL, MODC_BOOL, 0, {0}}};
-
+    struct wanted before = {{NULL, {NULL, MODC_BOOL, 0, {0}}}, ""};
     bool marked;
 
     *data = 0;
     sink->at = 8;
     put(sink, "{");
-    marked = put_marks(sink, writer);
+    marked = put_lines(sink, writer, MODC_COMPLEX128_KEY, false, false);
+    marked = put_lines(sink, writer, MODC_STORAGE_KEY, true, marked);
+    put(sink, marked ? "}" : "");
     order_start(&order, writer);
     for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
-        struct modc_named_tensor named = tensor_of(writer, index);
+        struct wanted wanted = tensor_of(writer, index);
 
-        if (before.name != NULL && !tensor_less(&before, &named))
+        if (before.named.name != NULL && !tensor_less(&before, &wanted))
             return false;
-        if (before.name != NULL || marked)
+        if (before.named.name != NULL || marked)
             put(sink, ",");
-        put_entry(sink, &named, *data);
-        *data += modc_tensor_bytes(&named.tensor);
-        before = named;
+        put_entry(sink, &wanted, *data);
+        *data += modc_tensor_bytes(&wanted.named.tensor);
+        before = wanted;
     }
     put(sink, "}");
     while (sink->at % 8 != 0)
@@ -258,12 +294,12 @@ enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, si
 
     order_start(&order, writer);
     for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
-        struct modc_named_tensor named = tensor_of(writer, index);
+        struct wanted wanted = tensor_of(writer, index);
         enum modc_status status = writer->copy(writer, index, sink.out + sink.at);
 
         if (status != MODC_OK)
             return status;
-        sink.at += modc_tensor_bytes(&named.tensor);
+        sink.at += modc_tensor_bytes(&wanted.named.tensor);
     }
     return MODC_OK;
 }
@@ -288,7 +324,7 @@ static enum modc_status copy_named(const struct modc_writer *writer, int index, 
 enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out,
                                     size_t capacity, size_t *length)
 {
-    struct modc_writer writer = {count, tensors, get_named, copy_named};
+    struct modc_writer writer = {count, tensors, get_named, copy_named, NULL, NULL};
 
     return modc_writer_run(&writer, out, capacity, length);
 }

@@ -46,6 +46,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "modc_scales.h"
+
 #ifndef MODC_WIDTHS
 #define MODC_WIDTHS (16 + 8 + 4)
 #endif

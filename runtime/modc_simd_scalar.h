@@ -385,6 +385,51 @@ MODC_INLINE int modc_scaled_int(float w, float times, int bits, enum modc_scalin
     return within - (float)whole >= 0.5f ? whole + 1 : within - (float)whole <= -0.5f ? whole - 1 : whole;
 }
 
+/* The integer that times this scale is w, to the bit; of a scale 0 all are 0. False: there is none, or the scale is NaN. */
+MODC_INLINE bool modc_multiple(float w, float scale, int bits, int *whole)
+{
+    const float value = scale != 0.0f ? w / scale : 0.0f, lowest = bits == 4 ? -8.0f : -128.0f;
+    const float above = value > lowest ? value : lowest,
+                within = above < -1.0f - lowest ? above : -1.0f - lowest;
+
+    *whole = (int)(modc_f32_to_bits(within + 12582912.0f) - 0x4b400000u);
+    return scale == scale &&
+           modc_f32_to_bits(w) == (scale != 0.0f ? modc_f32_to_bits((float)*whole * scale) : 0);
+}
+
+/* The scale with which a weight came whose element lies so many behind its first; NaN: with none. */
+MODC_INLINE float modc_scale_at(const struct modc_scales *scales, int64_t element, enum modc_scale type)
+{
+    const int64_t at = scales->at + element, line = at / scales->width, place = at % scales->width;
+    const int64_t row = scales->transposed ? place : line, step = scales->transposed ? line : place;
+    const char *from = (const char *)scales->first +
+                       (row * scales->groups + step / scales->group) * (type == MODC_SCALE_F32 ? 4 : 2);
+    uint16_t two;
+    float four;
+
+    if (type == MODC_SCALE_F32) {
+        memcpy(&four, from, sizeof four);
+        return four;
+    }
+    memcpy(&two, from, sizeof two);
+    return type == MODC_SCALE_F16 ? modc_half_to_f32(two) : modc_bfloat16_to_f32(two);
+}
+
+/* Whether so many weights of a row, `column` apart, are multiples of the scale that they came with, which *own is then. */
+MODC_INLINE bool modc_came_scaled(const float *w, const struct modc_scales *scales, int64_t element,
+                                  int count, int column, int bits, enum modc_scale type, float *own)
+{
+    int whole;
+
+    if (scales->first == NULL)
+        return false;
+    *own = modc_scale_at(scales, element, type);
+    for (int i = 0; i < count; i++)
+        if (!modc_multiple(w[(ptrdiff_t)i * column], *own, bits, &whole))
+            return false;
+    return true;
+}
+
 /* An integer of step k and of a lane, among the integers of a panel; steps: of K in a word, 8, 4 or 1. */
 MODC_INLINE void modc_panel_set(modc_int8 *integers, int k, int lane, int steps, int whole)
 {
@@ -406,10 +451,11 @@ MODC_INLINE void modc_panel_set(modc_int8 *integers, int k, int lane, int steps,
 #define MODC_ROUNDED_BYTES(k) (16 + ((k) + 31) / 32 * 32)
 
 /* w (n, k) as scaled panels: rows of w are `row` apart, steps in K `column`; bits: 8 or 4; steps: of K in a word of a row, 8 of four
- * bits; 4, or 1 for bytes alone. */
+ * bits; 4, or 1 for bytes alone. What came with a scale, and still is a multiple of it, keeps it. */
 MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n, const int k, const int row,
                                        const int column, const int bits, const int steps, const int group,
-                                       const enum modc_scale scale, const enum modc_scaling scaling)
+                                       const enum modc_scale scale, const enum modc_scaling scaling,
+                                       const struct modc_scales came)
 {
     const int size = scale == MODC_SCALE_F32 ? 4 : 2;
     const int head = MODC_PANEL_SCALES(k, group, size), panel = MODC_PANEL_BYTES(k, group, size, bits);
@@ -423,13 +469,22 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
             memset(to, 0, (size_t)panel);
         for (int g = 0; g < k && i < n; g += group) {
             const int count = modc_min(group, k - g);
-            const float own = modc_scale_of(from + (ptrdiff_t)g * column, count, column, bits, scaling);
-            const float times = own != 0.0f ? 1.0f / own : 0.0f;
+            const float *const first = from + (ptrdiff_t)g * column;
+            float own = 0.0f, times = 0.0f;
+            const bool kept = modc_came_scaled(first, &came, first - w, count, column, bits, scale, &own);
 
+            if (!kept) {
+                own = modc_scale_of(first, count, column, bits, scaling);
+                times = own != 0.0f ? 1.0f / own : 0.0f;
+            }
             modc_set_scale(to, g / group * MODC_PANEL32 + lane, scale, own);
             for (int j = g; j < g + count; j++) {
-                const int whole = modc_scaled_int(from[(ptrdiff_t)j * column], times, bits, scaling);
+                int whole;
 
+                if (kept)
+                    modc_multiple(from[(ptrdiff_t)j * column], own, bits, &whole);
+                else
+                    whole = modc_scaled_int(from[(ptrdiff_t)j * column], times, bits, scaling);
                 modc_panel_set(to + head, j, lane, steps, whole);
             }
         }

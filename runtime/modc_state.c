@@ -2,6 +2,7 @@
  *
  * Everything works over the constant tables of struct modc_model. A load checks the whole file against the
  * tables before it copies the first byte, so that a failed one leaves the parameters as they were. */
+#include "modc_integers.h"
 #include "modc_places.h"
 
 #include <string.h>
@@ -127,6 +128,8 @@ enum modc_status modc_bind(struct modc_params *params, const struct modc_model *
     memset(params, 0, model->params_bytes);
     params->model = model;
     params->version = 1;
+    params->block = block;
+    modc_forget_scales(params);
     for (int i = 0; i < model->key_count; i++) {
         const struct modc_key *key = &model->keys[i];
 
@@ -299,6 +302,7 @@ enum modc_status modc_to(const struct modc_params *from, struct modc_params *to)
         else
             modc_get(from, i, out);
     }
+    modc_copy_scales(from, to);
     to->version++;
     return MODC_OK;
 }
@@ -402,19 +406,91 @@ static enum modc_status run_hooks(enum modc_state_hook_kind kind, struct modc_st
 
 /* ---- saving -------------------------------------------------------------------------------------------- */
 
+/* Twice as many tensors as keys: behind them the scales of those that are saved as integers. */
+struct saving {
+    const struct modc_params *params;
+    unsigned char
+        integers[MODC_SMALL ? 32 : 1024]; /* bit k % 8 of byte k / 8: row k of the table is saved so */
+};
+
+/* The row of what is saved as integers; NULL: it is saved as it is. */
+static const struct modc_integers *saved_integers(const struct saving *saving, int key)
+{
+    const struct modc_model *model = saving->params->model;
+    const struct modc_integers *row = model->integer_count > 0 ? modc_integers_of(model, key) : NULL;
+    const size_t at = row != NULL ? (size_t)(row - model->integers) : 0;
+
+    if (row == NULL)
+        return NULL;
+    if (at / 8 < sizeof saving->integers)
+        return (saving->integers[at / 8] >> at % 8 & 1) != 0 ? row : NULL;
+    return modc_has_integers(saving->params, row) ? row : NULL;
+}
+
+static void find_saved_integers(struct saving *saving)
+{
+    const struct modc_model *model = saving->params->model;
+
+    memset(saving->integers, 0, sizeof saving->integers);
+    for (int i = 0; i < model->integer_count && (size_t)i / 8 < sizeof saving->integers; i++)
+        if (modc_has_integers(saving->params, &model->integers[i]))
+            saving->integers[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
 static void get_key(const struct modc_writer *writer, int index, struct modc_named_tensor *named)
 {
-    const struct modc_params *params = writer->user;
+    const struct saving *saving = writer->user;
+    const struct modc_model *model = saving->params->model;
+    const bool scales = index >= model->key_count;
+    const int key = scales ? index - model->key_count : index;
+    const struct modc_integers *row;
 
-    if (in_state_dict(&params->model->keys[index])) {
-        named->name = params->model->keys[index].name;
-        modc_get_tensor(params, index, &named->tensor);
-    }
+    if (!in_state_dict(&model->keys[key]))
+        return;
+    row = saved_integers(saving, key);
+    if (scales && row == NULL)
+        return;
+    named->name = model->keys[key].name;
+    if (row != NULL)
+        modc_integers_tensor(saving->params, row, scales, &named->tensor);
+    else
+        modc_get_tensor(saving->params, key, &named->tensor);
 }
 
 static enum modc_status copy_key(const struct modc_writer *writer, int index, void *out)
 {
-    return modc_get(writer->user, index, out);
+    const struct saving *saving = writer->user;
+    const int keys = saving->params->model->key_count;
+    const struct modc_integers *row = saved_integers(saving, index < keys ? index : index - keys);
+    struct modc_tensor tensor;
+
+    if (row == NULL)
+        return modc_get(saving->params, index, out);
+    if (index < keys) {
+        modc_get_integers(saving->params, row, out);
+        return MODC_OK;
+    }
+    modc_integers_tensor(saving->params, row, true, &tensor);
+    memcpy(out, tensor.data, modc_tensor_bytes(&tensor));
+    return MODC_OK;
+}
+
+static const char *suffix_of_key(const struct modc_writer *writer, int index)
+{
+    const struct saving *saving = writer->user;
+
+    return index < saving->params->model->key_count ? "" : MODC_SCALE_SUFFIX;
+}
+
+static bool stored_key(const struct modc_writer *writer, int index, struct modc_storage *storage)
+{
+    const struct saving *saving = writer->user;
+    const struct modc_integers *row = index < saving->params->model->key_count ? saved_integers(saving, index)
+                                                                               : NULL;
+
+    if (row != NULL)
+        *storage = row->storage;
+    return row != NULL;
 }
 
 enum modc_status modc_save_bytes(const struct modc_params *params, void *out, size_t capacity, size_t *length)
@@ -426,10 +502,14 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
 
     MODC_TRY(modc_settle(params));
 
-    struct modc_writer writer = {params->model->key_count, params, get_key, copy_key};
+    struct saving saving;
+    struct modc_writer writer = {
+        2 * params->model->key_count, &saving, get_key, copy_key, suffix_of_key, stored_key};
     struct modc_state_call call = {params, 0, "", NULL, NULL, 0, 0, NULL, false};
     enum modc_status status = run_hooks(MODC_STATE_DICT_PRE, &call);
 
+    saving.params = params;
+    find_saved_integers(&saving);
     if (status == MODC_OK)
         status = modc_writer_run(&writer, out, capacity, length);
     if (status != MODC_OK)
@@ -496,10 +576,11 @@ static int numbered_child(const struct modc_model *model, int parent, const char
     return child <= last && model->modules[child].parent == parent ? child : -1;
 }
 
-/* Finds the key with the item's name, or -1; *module becomes the module that load_state_dict would look for
- * it in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n
+/* Finds the key with the item's name but for what stands behind it (NULL: nothing), or -1; *module becomes the module that
+ * load_state_dict would look for it in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n
  * squared; those of a list of equal modules are found by their number. */
-static int find_key(const struct modc_model *model, const struct modc_item *item, int *module)
+static int find_key_of(const struct modc_model *model, const struct modc_item *item, const char *suffix,
+                       int *module)
 {
     enum { LONGEST_ESCAPED = MODC_SMALL ? 128 : 1024 };
     char decoded[LONGEST_ESCAPED];
@@ -534,10 +615,15 @@ static int find_key(const struct modc_model *model, const struct modc_item *item
     int key = first_key(model, *module);
 
     for (; key < model->key_count && model->keys[key].module == *module; key++) {
-        if (in_state_dict(&model->keys[key]) && modc_item_is(item, model->keys[key].name))
+        if (in_state_dict(&model->keys[key]) && modc_item_is_joined(item, model->keys[key].name, suffix))
             return key;
     }
     return -1;
+}
+
+static int find_key(const struct modc_model *model, const struct modc_item *item, int *module)
+{
+    return find_key_of(model, item, NULL, module);
 }
 
 /* ---- loading: checks ----------------------------------------------------------------------------------- */
@@ -553,21 +639,21 @@ struct load {
     size_t memory_bytes;
 };
 
-/* Keeps the first faults in state_dict order. */
-static void add_fault(struct load *load, enum modc_fault_kind kind, int key, int other,
-                      const struct modc_item *item)
+/* Keeps the first faults in state_dict order. NULL: it is not among them, or there is no report. */
+static struct modc_fault *add_fault(struct load *load, enum modc_fault_kind kind, int key, int other,
+                                    const struct modc_item *item)
 {
     struct modc_report *report = load->report;
     int i = load->faults < MODC_REPORT_FAULTS ? load->faults : MODC_REPORT_FAULTS;
 
     load->faults++;
     if (report == NULL)
-        return;
+        return NULL;
     report->fault_count = load->faults;
     while (i > 0 && report->faults[i - 1].key > key)
         i--;
     if (i == MODC_REPORT_FAULTS)
-        return;
+        return NULL;
     for (int k = MODC_REPORT_FAULTS - 1; k > i; k--)
         report->faults[k] = report->faults[k - 1];
 
@@ -580,6 +666,7 @@ static void add_fault(struct load *load, enum modc_fault_kind kind, int key, int
     fault->found_ndim = item->ndim;
     for (int k = 0; k < MODC_MAX_DIMS; k++)
         fault->found_dims[k] = item->dims[k];
+    return fault;
 }
 
 static bool same_shape(const struct modc_key *key, const struct modc_item *item)
@@ -597,11 +684,51 @@ static bool same_dtype(const struct load *load, const struct modc_key *key, cons
            modc_converts(key->dtype, (enum modc_dtype)item->dtype);
 }
 
+/* Whether the item is integers with scales, of a key with floats. */
+static bool is_held(const struct load *load, int index, const struct modc_item *item)
+{
+    return (load->flags & MODC_ASSIGN) == 0 && modc_is_held(&load->reader, &load->model->keys[index], item);
+}
+
+/* Whether it is the scales of an item that is. */
+static bool is_scales(const struct load *load, const struct modc_item *item)
+{
+    struct modc_item integers;
+    int module, key = find_key_of(load->model, item, MODC_SCALE_SUFFIX, &module);
+
+    return key >= 0 && modc_reader_find(&load->reader, load->model->keys[key].name, &integers) &&
+           is_held(load, key, &integers);
+}
+
+static enum modc_integers_fault read_held(const struct load *load, int index, const struct modc_item *item,
+                                          struct modc_held *held, struct modc_item *wrong)
+{
+    return modc_held_read(&load->reader, &load->model->keys[index], modc_integers_of(load->model, index),
+                          item, held, wrong);
+}
+
+static void check_held(struct load *load, int index, const struct modc_item *item)
+{
+    struct modc_held held;
+    struct modc_item wrong;
+    const enum modc_integers_fault why = read_held(load, index, item, &held, &wrong);
+    struct modc_fault *fault = why != MODC_INTEGERS_GOOD
+                                   ? add_fault(load, MODC_FAULT_INTEGERS, index, index, &wrong)
+                                   : NULL;
+
+    if (fault != NULL) {
+        fault->integers = why;
+        fault->storage = held.storage;
+    }
+}
+
 static void check_item(struct load *load, int index, const struct modc_item *item)
 {
     const struct modc_key *key = &load->model->keys[index];
 
-    if (!same_shape(key, item))
+    if (is_held(load, index, item))
+        check_held(load, index, item);
+    else if (!same_shape(key, item))
         add_fault(load, MODC_FAULT_SHAPE, index, index, item);
     else if (!same_dtype(load, key, item))
         add_fault(load, MODC_FAULT_DTYPE, index, index, item);
@@ -643,6 +770,19 @@ static int find_tied(const struct load *load, int owner, int end, struct modc_it
     return -1;
 }
 
+/* Whether two keys of a tie have one value, where one is integers; what is said of them by themselves counts as that. */
+static bool same_held(const struct load *load, int a, const struct modc_item *first, int b,
+                      const struct modc_item *second)
+{
+    struct modc_held held, other;
+    struct modc_item wrong;
+
+    if (!is_held(load, a, first) || !is_held(load, b, second))
+        return false;
+    return read_held(load, a, first, &held, &wrong) != MODC_INTEGERS_GOOD ||
+           read_held(load, b, second, &other, &wrong) != MODC_INTEGERS_GOOD || modc_held_equal(&held, &other);
+}
+
 static void check_ties(struct load *load)
 {
     const struct modc_model *model = load->model;
@@ -656,6 +796,11 @@ static void check_ties(struct load *load)
 
         int other = find_tied(load, i - key->tied, i, &first);
 
+        if (other >= 0 && (is_held(load, i, &item) || is_held(load, other, &first))) {
+            if (!same_held(load, other, &first, i, &item))
+                add_fault(load, MODC_FAULT_TIE, other, i, &item);
+            continue;
+        }
         if (other < 0 || !same_shape(key, &item) || !same_shape(key, &first) ||
             !same_dtype(load, key, &item) || !same_dtype(load, key, &first))
             continue;
@@ -709,7 +854,7 @@ static void list_unexpected(struct load *load)
         int module;
 
         for (size_t before = 0; modc_reader_next(&load->reader, &at, &item); before = at) {
-            if (find_key(load->model, &item, &module) < 0)
+            if (find_key(load->model, &item, &module) < 0 && !is_scales(load, &item))
                 modc_batch_offer(&batch, (struct modc_place){(uint64_t)module, 0, before});
         }
         for (int i = 0; i < batch.count; i++) {
@@ -738,7 +883,7 @@ static void check_file(struct load *load)
         int module, key = find_key(model, &item, &module);
 
         if (key < 0) {
-            load->unexpected++;
+            load->unexpected += !is_scales(load, &item);
             continue;
         }
         check_item(load, key, &item);
@@ -769,6 +914,16 @@ static void copy_item(struct load *load, int index, const struct modc_item *item
     const struct modc_model *model = load->model;
     const struct modc_key *key = &model->keys[index];
 
+    if (is_held(load, index, item)) {
+        struct modc_held held;
+        struct modc_item wrong;
+
+        read_held(load, index, item, &held, &wrong); /* it was checked */
+        modc_held_numbers(&held, key->dtype, pointer_of(load->params, index));
+        modc_keep_scales(load->params, index, &held);
+        return;
+    }
+    modc_keep_scales(load->params, index, NULL);
     if ((load->flags & MODC_ASSIGN) == 0) {
         modc_convert(pointer_of(load->params, index), key->dtype, item->data, (enum modc_dtype)item->dtype,
                      key_count(key));
@@ -1004,6 +1159,82 @@ static void print_dtype(const struct printer *printer, const char *file_name)
     print(printer, file_name);
 }
 
+static void print_storage(const struct printer *printer, const struct modc_storage *storage)
+{
+    char text[MODC_STORAGE_TEXT];
+
+    modc_storage_text(storage, text);
+    print(printer, text);
+}
+
+/* "I8 torch.Size([2, 3])" */
+static void print_found(const struct printer *printer, const struct modc_fault *fault)
+{
+    print(printer, fault->found_dtype);
+    print(printer, " ");
+    print_size(printer, fault->found_ndim, fault->found_dims);
+}
+
+/* What is wrong with integers, and what to do. */
+static void print_integers(const struct printer *printer, const struct modc_report *report,
+                           const struct modc_fault *fault)
+{
+    const struct modc_integers *own = modc_integers_of(report->model, fault->key);
+    const char *name = report->model->keys[fault->key].name;
+
+    print(printer, "integers mismatch for ");
+    print(printer, name);
+    print(printer, ": ");
+    switch (fault->integers) {
+    case MODC_INTEGERS_GOOD:
+        break;
+    case MODC_INTEGERS_STORAGE:
+        print(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        print(printer, ", current model as ");
+        print_storage(printer, &own->storage);
+        print(printer, ". `storage: {");
+        print(printer, name);
+        print(printer, ": ...}` of the spec says it; `modc quantize` rounds floats to it.");
+        break;
+    case MODC_INTEGERS_APART:
+        print(printer, "current model multiplies by parts of it that share scales in other ways: load its "
+                       "floats.");
+        break;
+    case MODC_INTEGERS_UNKNOWN:
+        print(printer, "nothing says how they were rounded, neither \"" MODC_STORAGE_KEY
+                       "\" in the metadata of checkpoint nor `storage` of current model.");
+        break;
+    case MODC_INTEGERS_TEXT:
+        print(printer,
+              "\"" MODC_STORAGE_KEY "\" in the metadata of checkpoint says what is no storage of integers.");
+        break;
+    case MODC_INTEGERS_MATRIX:
+        print(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        print(printer, ", which is for matrices.");
+        break;
+    case MODC_INTEGERS_WHOLE:
+    case MODC_INTEGERS_SCALES:
+        print(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        print(printer, fault->integers == MODC_INTEGERS_WHOLE ? ", whose integers cannot be "
+                                                              : ", whose scales cannot be ");
+        print_found(printer, fault);
+        print(printer, ".");
+        break;
+    case MODC_INTEGERS_LONE:
+        print(printer, "checkpoint has no ");
+        print(printer, name);
+        print(printer, MODC_SCALE_SUFFIX " beside them.");
+        break;
+    case MODC_INTEGERS_NUMBER:
+        print(printer, name);
+        print(printer, MODC_SCALE_SUFFIX " has what is not finite, or makes numbers that are not.");
+        break;
+    }
+}
+
 static void print_fault(const struct printer *printer, const struct modc_report *report,
                         const struct modc_fault *fault)
 {
@@ -1043,6 +1274,9 @@ static void print_fault(const struct printer *printer, const struct modc_report 
         print(printer, "misaligned data for ");
         print(printer, key->name);
         print(printer, ": assigning needs its bytes to start at a multiple of their element size.");
+        break;
+    case MODC_FAULT_INTEGERS:
+        print_integers(printer, report, fault);
         break;
     }
 }

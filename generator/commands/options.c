@@ -511,21 +511,6 @@ static bool take_words(struct reader *r)
     return true;
 }
 
-/* Weights as integers are embedded, since no program loads them: `run` does it too. */
-static void embed_scaled(struct cx *cx, struct options *options)
-{
-    const struct run_option *weights = options_run(options, "--weights");
-    int count = 0;
-
-    if (!weights || !weights_file_is_scaled(cx, weights->value))
-        return;
-    options->weights = weights->value;
-    for (int i = 0; i < options->run_option_count; i++)
-        if (strcmp(options->run_options[i].name, "--weights") != 0)
-            options->run_options[count++] = options->run_options[i];
-    options->run_option_count = count;
-}
-
 bool options_parse(struct cx *cx, int count, char **words, struct options *options, int *status)
 {
     struct reader r = {.cx = cx, .options = options, .words = words, .count = count, .at = 1};
@@ -544,7 +529,6 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         *status = r.status;
         return false;
     }
-    embed_scaled(cx, options);
     if (bundle_is_arduino(options)) { /* its builds say nothing to the assembler */
         options->target = options->target ? options->target : target_parse(cx, "hosted=no");
         options->weights_as = options->weights && !options->weights_as ? "c" : options->weights_as;

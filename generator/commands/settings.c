@@ -87,8 +87,6 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
 {
     const struct options *options = cx->options;
     const bool arduino = bundle_is_arduino(options);
-    const char *embedded = options->command == COMMAND_RUN ? "--weights of integers, which are embedded,"
-                                                           : "--weights"; /* of floats are `run`'s driver's */
     const struct {
         const char *name;
         bool given;
@@ -101,7 +99,7 @@ static bool check_devices(struct cx *cx, const struct spec *spec)
         {"--bundle=arduino", arduino, true, false},
         {"--target", options->target && !options->target->gpu && !arduino, true, false},
         {"--plan split", options->split > 0, false, false},
-        {embedded, options->weights, true, true},
+        {"--weights", options->weights, true, true},
         {"--measure", options->measure, true, true},
     };
     bool cpu = false, cuda = false, fine = true;

@@ -234,6 +234,18 @@ static void print_uploads(struct emit *e, struct text *out)
                     (long long)constant_length(e->plan->constants[i]->constant));
 }
 
+/* Whether it asks for the scales that weights came with. */
+static bool reads_scales(const struct pack_group *group)
+{
+    for (int i = 0; i < group->child_count; i++)
+        if (group->children[i].group->bytes > 0 && reads_scales(group->children[i].group))
+            return true;
+    for (int i = 0; i < group->entry_count; i++)
+        if (storage_is_scaled(group->entries[i]->storage))
+            return true;
+    return false;
+}
+
 /* From the signature to the first entry. */
 static void print_pack_head(struct emit *e, struct text *out, const struct pack_group *group)
 {
@@ -244,7 +256,9 @@ static void print_pack_head(struct emit *e, struct text *out, const struct pack_
         text_printf(out, "static %s pack_%s(const struct %s *p, struct %s *k%s%s)\n{\n",
                     apart ? "enum modc_status" : "void", group->name, group_params(e, group),
                     packed_struct(e, group), group->work_bytes > 0 ? ", char *ws" : "",
-                    apart ? ", struct modc_params *params" : "");
+                    apart                 ? ", struct modc_params *params"
+                    : reads_scales(group) ? ", const struct modc_params *params"
+                                          : "");
         if (!reads)
             text_add(out, "    (void)p; /* all of it is made of constants */\n");
         if (apart)
@@ -285,7 +299,8 @@ void print_pack_functions(struct emit *e, struct text *out)
             if (child->group->bytes == 0)
                 continue;
             const bool apart = e->plan->backend->apart;
-            const char *begin = apart ? "MODC_TRY(" : "", *end = apart ? ", params))" : ")";
+            const char *begin = apart ? "MODC_TRY(" : "";
+            const char *end = apart ? ", params))" : reads_scales(child->group) ? ", params)" : ")";
 
             if (child->count > 0) {
                 const char *list = module_path_c(e, group->root, child->first->parent);

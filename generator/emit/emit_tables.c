@@ -220,6 +220,31 @@ static void print_externs_table(struct emit *e, struct text *out)
     text_add(out, "#endif\n\n");
 }
 
+/* What is packed as integers: note [integers] in modc.h. */
+static void print_integers_table(struct emit *e, struct text *out)
+{
+    const struct plan *plan = e->plan;
+
+    if (!plan->uses)
+        return;
+    text_add(out, "static const struct modc_integers integers_table[] = {\n");
+    for (int i = 0; i < e->tree->key_count; i++) {
+        const struct weights_use *use = &plan->uses[i];
+
+        if (plan->scale_offsets[i] < 0)
+            continue;
+        text_printf(out, "    MODC_INTEGERS(%d, %lld, %d, %d, %s, %s, %s), /* %s */\n", i,
+                    (long long)plan->scale_offsets[i], use->storage->bits, use->storage->group,
+                    dtype_rows[use->storage->scale].modc + sizeof "MODC_" - 1,
+                    use->storage->gguf ? "GGUF" : "SYMMETRIC",
+                    use->apart        ? "PARTS"
+                    : use->transposed ? "COLUMNS"
+                                      : "ROWS",
+                    text_in_comment(&e->cx->arena, e->tree->keys[i]->path));
+    }
+    text_add(out, "};\n\n");
+}
+
 /* Of struct modc_model: blocks, and the tables that the file has. */
 static void print_model_tables(struct emit *e, struct text *out)
 {
@@ -278,6 +303,8 @@ static void print_model_abilities(struct emit *e, struct text *out)
                     "    .extern_count = MODC_ROWS(externs_table), .externs = externs_table,\n"
                     "    .extern_list = offsetof(struct %s, externs),\n",
                     e->m);
+    if (e->plan->uses)
+        text_add(out, "    .integer_count = MODC_ROWS(integers_table), .integers = integers_table,\n");
     if (e->plan->backend->apart)
         text_printf(out, "    .device = &modc_%s_device,\n", e->plan->backend->name);
     if (e->tree->rollout)
@@ -311,6 +338,7 @@ void print_tables(struct emit *e, struct text *out)
         print_entry_row(e, out, &program->entries[i]);
     text_add(out, "};\n\n");
     print_row_tables(e, out);
+    print_integers_table(e, out);
     text_printf(
         out,
         "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = %s_SCHEMA,\n    .rtol = RTOL_OF_%s,\n"

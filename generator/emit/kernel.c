@@ -182,7 +182,7 @@ static const char *stream_text(struct cx *cx, const struct variant *variant, str
     return arena_format(&cx->arena, "net->base.seed, counter, (uint32_t)(module + %lld)", behind);
 }
 
-static const char *operand_text(struct cx *cx, const struct scene *scene, const struct operand *operand)
+static const char *pointer_text(struct cx *cx, const struct scene *scene, const struct operand *operand)
 {
     struct arena *arena = &cx->arena;
 
@@ -230,6 +230,18 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
                             operand->offset);
     }
     return "";
+}
+
+static const char *operand_text(struct cx *cx, const struct scene *scene, const struct operand *operand)
+{
+    const char *text = pointer_text(cx, scene, operand);
+
+    if (!operand->scales)
+        return text;
+    if (scene->variant)
+        use(scene->uses, "net");
+    return arena_format(&cx->arena, "modc_scales_of(%s, %s)", scene->variant ? "net->base.params" : "params",
+                        text);
 }
 
 static void print_call(struct cx *cx, struct text *out, const char *indent, const struct scene *scene,

@@ -255,6 +255,7 @@ enum operand_kind {
 
 struct operand {
     enum operand_kind kind;
+    bool scales; /* not the weight there, but the scales that it came with */
     const struct value *value;
     struct packed_at packed;
     const struct module_tensor *tensor;

@@ -212,6 +212,37 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
     plan->schema = text_hash(text.data, text.length);
 }
 
+static bool packs_integers(const struct plan *plan)
+{
+    for (int i = 0; i < plan->group_count; i++)
+        for (int j = 0; j < plan->groups[i]->entry_count; j++)
+            if (storage_is_scaled(plan->groups[i]->entries[j]->storage))
+                return true;
+    return false;
+}
+
+/* Behind all tensors: the scales with which files have what is packed as integers. */
+static void lay_out_scales(struct cx *cx, struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+
+    if (!packs_integers(plan))
+        return;
+    plan->uses = weights_uses(cx, plan);
+    plan->scale_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
+    for (int i = 0; i < tree->key_count; i++) {
+        const struct weights_use *use = &plan->uses[i];
+        const bool integers = tree->keys[i]->first == tree->keys[i] && storage_is_scaled(use->storage);
+
+        plan->scale_offsets[i] = integers ? plan->param_bytes : -1;
+        if (integers && !use->apart)
+            plan->param_bytes += plan_aligned(
+                plan, tree->keys[i]->dims[use->transposed] *
+                          storage_groups(use->storage, tree->keys[i]->dims[!use->transposed]) *
+                          dtype_rows[use->storage->scale].bytes);
+    }
+}
+
 /* Behind what packing makes: the parameters once more, which stand at the head of the block, and the constants. */
 static void lay_out_mirror(struct plan *plan)
 {
@@ -488,6 +519,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                     plan_constant(cx, plan, entry->operands[k]->base);
         }
     }
+    lay_out_scales(cx, plan);
     if (plan->backend->apart)
         lay_out_mirror(plan);
     plan_kernels(cx, plan);

@@ -255,6 +255,9 @@ struct plan {
     bool checks;        /* some call checks its inputs */
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
+    const struct weights_use *uses; /* the same, of what entries hold as integers: weights.h; NULL: nothing */
+    int64_t *
+        scale_offsets; /* the same, where in the block of parameters its scales have room: note [integers] in modc.h; -1: nowhere */
     bool *
         read_in_place; /* by index of tree->keys: not as a product's weight alone; NULL unless each is packed once */
     unsigned *written_keys, *written_states; /* by index of tree->keys, tree->states: plan_written */

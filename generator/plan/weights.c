@@ -456,7 +456,8 @@ static void pack_scaled(struct embedding *e, const struct pack_group *group, con
     modc_f32_pack_scaled((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
                          (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel,
                          storage->bits, storage_steps(storage), (int)storage_group(storage, entry->k),
-                         (enum modc_scale)scaled_type(storage), storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
+                         (enum modc_scale)scaled_type(storage), storage->gguf ? MODC_GGUF : MODC_SYMMETRIC,
+                         (struct modc_scales){0});
 }
 
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,

@@ -84,7 +84,7 @@ struct scaled_weight scaled_round(struct cx *cx, const struct weights_use *use,
         modc_f32_pack_scaled((modc_int8 *)one, from, (int)rows, (int)k, (int)(use->transposed ? 1 : k),
                              (int)(use->transposed ? n : 1), storage->bits, storage_steps(storage),
                              (int)storage_group(storage, k), (enum modc_scale)scaled_type(storage),
-                             storage->gguf ? MODC_GGUF : MODC_SYMMETRIC);
+                             storage->gguf ? MODC_GGUF : MODC_SYMMETRIC, (struct modc_scales){0});
         for (int64_t i = 0; i < rows; i++) {
             for (int64_t g = 0; g < groups; g++)
                 memcpy(scales + ((first + i) * groups + g) * size, one + (g * MODC_PANEL32 + i) * size,
@@ -471,18 +471,6 @@ bool weights_read(struct cx *cx, const struct plan *plan, const char *path, cons
     good = good && load(&o, any_scaled);
     modc_unmap(o.bytes, o.length);
     return good;
-}
-
-bool weights_file_is_scaled(struct cx *cx, const char *path)
-{
-    struct opened o = {.cx = cx, .path = path};
-    bool scaled;
-
-    if (modc_map(path, &o.bytes, &o.length) != MODC_OK)
-        return false;
-    scaled = modc_reader_open(&o.reader, o.bytes, o.length, NULL) == MODC_OK && read_about(&o);
-    modc_unmap(o.bytes, o.length);
-    return scaled;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */

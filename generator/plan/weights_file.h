@@ -49,9 +49,6 @@ void scaled_numbers(const struct scaled_weight *weight, enum dtype dtype, char *
 /* The first scale that is not finite; NULL: none. */
 const char *scaled_fault(struct cx *cx, const struct scaled_weight *weight);
 
-/* Whether its metadata say that it has weights as integers; false too where it cannot be read. */
-bool weights_file_is_scaled(struct cx *cx, const char *path);
-
 /* A tensor to write; of a scaled weight its integers, and `about` is its line of the metadata. */
 struct weights_tensor {
     const char *name, *about; /* about NULL: it has none */

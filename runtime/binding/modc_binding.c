@@ -482,6 +482,7 @@ void modc_binding_point(struct modc_params *params, void *const *tensors)
 {
     for (int k = 0; k < MODC_MODEL.key_count; k++)
         point(params, k, tensors[k]);
+    params->block = NULL;
     modc_changed(params);
 }
 

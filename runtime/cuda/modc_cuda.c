@@ -326,6 +326,19 @@ static cudaError_t copy_tensors(const struct modc_params *params, bool up)
     return code;
 }
 
+/* The scales that weights came with, which lie behind all tensors: note [integers] in modc.h. */
+static cudaError_t copy_scales(const struct modc_params *params)
+{
+    const struct modc_model *model = params->model;
+    const size_t first = model->integer_count > 0 ? model->integers[0].scales : model->param_block;
+
+    if (params->block == NULL || first == model->param_block)
+        return cudaSuccess;
+    return cudaMemcpyAsync((char *)modc_device_pointer(params, 0) + first, params->block + first,
+                           model->param_block - first, cudaMemcpyHostToDevice,
+                           (cudaStream_t)modc_mirror_of(params)->stream);
+}
+
 static enum modc_status settle(struct modc_params *params)
 {
     struct modc_mirror *mirror = modc_mirror_of(params);
@@ -368,6 +381,7 @@ enum modc_status modc_upload(struct modc_params *params)
     if (mirror->ahead || mirror->uploaded == params->version)
         return MODC_OK;
     MODC_TRY(params_failed(params, copy_tensors(params, true), "upload"));
+    MODC_TRY(params_failed(params, copy_scales(params), "upload"));
     mirror->uploaded = params->version;
     return MODC_OK;
 }

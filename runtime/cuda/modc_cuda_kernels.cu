@@ -146,6 +146,18 @@ static __device__ void put_scale(void *scales, int at, int type, float scale)
                                                         : modc_f32_to_bfloat16(scale);
 }
 
+/* Eight integers of a row, from step j on. */
+static __device__ void put_eight(modc_int8 *y, int j, const int *whole, int bits)
+{
+    if (bits == 8) {
+        for (int s = 0; s < 8; s++)
+            y[j + s] = (modc_int8)whole[s];
+    } else {
+        for (int s = 0; s < 4; s++)
+            y[j / 2 + s] = (modc_int8)(uint8_t)((whole[s + 4] + 8) << 4 | (whole[s] + 8));
+    }
+}
+
 /* The integers of steps `from` to `to` - 1, multiples of 8, of a row at w, and 0 from step k on. */
 static __device__ void put_integers(modc_int8 *y, const float *w, int from, int to, int k, int column,
                                     float times, int bits, enum modc_scaling scaling)
@@ -155,41 +167,61 @@ static __device__ void put_integers(modc_int8 *y, const float *w, int from, int 
 
         for (int s = 0; s < 8; s++)
             whole[s] = j + s < k ? modc_scaled_int(w[(ptrdiff_t)(j + s) * column], times, bits, scaling) : 0;
-        if (bits == 8) {
-            for (int s = 0; s < 8; s++)
-                y[j + s] = (modc_int8)whole[s];
-        } else {
-            for (int s = 0; s < 4; s++)
-                y[j / 2 + s] = (modc_int8)(uint8_t)((whole[s + 4] + 8) << 4 | (whole[s] + 8));
+        put_eight(y, j, whole, bits);
+    }
+}
+
+/* The same of what is multiples of its scale. */
+static __device__ void put_multiples(modc_int8 *y, const float *w, int from, int to, int k, int column,
+                                     float scale, int bits)
+{
+    for (int j = from; j < to; j += 8) {
+        int whole[8];
+
+        for (int s = 0; s < 8; s++) {
+            whole[s] = 0;
+            if (j + s < k)
+                modc_multiple(w[(ptrdiff_t)(j + s) * column], scale, bits, &whole[s]);
         }
+        put_eight(y, j, whole, bits);
     }
 }
 
 /* A thread a group of a row. */
 static __global__ void __launch_bounds__(THREADS)
     pack_rows(modc_int8 *y, const float *w, int n, int k, int row, int column, int bits, int group, int scale,
-              enum modc_scaling scaling)
+              enum modc_scaling scaling, const struct modc_scales came)
 {
+    const enum modc_scale type = scale == MODC_FLOAT32   ? MODC_SCALE_F32
+                                 : scale == MODC_FLOAT16 ? MODC_SCALE_F16
+                                                         : MODC_SCALE_BF16;
     const int groups = (k + group - 1) / group, bytes = MODC_ROW_BYTES(k, bits);
 
     for (int at = MODC_THREAD(THREADS); at < n * groups; at += MODC_THREADS(THREADS)) {
         const int i = at / groups, first = at % groups * group, last = first + group >= k;
         const float *const from = w + (ptrdiff_t)i * row;
-        const float own = modc_scale_of(from + (ptrdiff_t)first * column, modc_min(group, k - first), column,
-                                        bits, scaling);
+        const float *const start = from + (ptrdiff_t)first * column;
+        const int count = modc_min(group, k - first), end = last ? bytes * 8 / bits : first + group;
+        modc_int8 *const to = y + (ptrdiff_t)i * bytes;
+        float own = 0.0f;
 
+        if (modc_came_scaled(start, &came, start - w, count, column, bits, type, &own)) {
+            put_multiples(to, from, first, end, k, column, own, bits);
+        } else {
+            own = modc_scale_of(start, count, column, bits, scaling);
+            put_integers(to, from, first, end, k, column, own != 0.0f ? 1.0f / own : 0.0f, bits, scaling);
+        }
         put_scale(y + (ptrdiff_t)n * bytes, at, scale, own);
-        put_integers(y + (ptrdiff_t)i * bytes, from, first, last ? bytes * 8 / bits : first + group, k,
-                     column, own != 0.0f ? 1.0f / own : 0.0f, bits, scaling);
     }
 }
 
 extern "C" int modc_cuda_pack_rows(void *stream, void *y, const float *w, int n, int k, int row, int column,
-                                   int bits, int group, enum modc_dtype scale, int gguf)
+                                   int bits, int group, enum modc_dtype scale, int gguf,
+                                   struct modc_scales came)
 {
     return (int)MODC_LAUNCH_OVER(pack_rows, (int64_t)n * ((k + group - 1) / group), THREADS, stream,
                                  (modc_int8 *)y, w, n, k, row, column, bits, group, (int)scale,
-                                 gguf ? MODC_GGUF : MODC_SYMMETRIC);
+                                 gguf ? MODC_GGUF : MODC_SYMMETRIC, came);
 }
 
 /* The nearest integer, of two the even one: 1.5 * 2^23 leaves a sum no bits for fractions. Within -128 and 127; 0 for what is no number. */

@@ -123,6 +123,7 @@ static void load(struct model *model, const void *bytes, size_t length, unsigned
               "a refused file changes nothing");
         return;
     }
+    before = *model;
     check(modc_save_bytes(&model->params.head, NULL, 0, &saved) == MODC_OK, "a length is known");
     out = malloc(saved);
     check(out && modc_save_bytes(&model->params.head, out, saved, &saved) == MODC_OK,
@@ -130,6 +131,8 @@ static void load(struct model *model, const void *bytes, size_t length, unsigned
     start(model);
     check(modc_load_bytes(&model->params.head, out, saved, MODC_STRICT, report) == MODC_OK,
           "what was saved is loaded");
+    check((flags & MODC_ASSIGN) != 0 || memcmp(model->block, before.block, BLOCK) == 0,
+          "tensors, and the scales that they came with, come back from what was saved");
     free(out);
 }
 

@@ -4,7 +4,8 @@
 #     CC=cc CXX=g++ FLAGS=... tests/support/api.sh MODC WORK PROGRAM SPEC...     from the root of the repository
 #
 # A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
-# gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made. FLAGS_NAME are flags of
+# gets as its argument, and is not linked with. With QUANTIZED=SPEC there is WORK/narrow.safetensors before, weights of the spec as
+# integers. RUNNER is a command that runs what another compiler made. FLAGS_NAME are flags of
 # the model NAME alone, FLAGS_program those of the program, FLAGS_kernels those of .cu files. Models on cuda run on the stand-in for a GPU, or with NVCC=nvcc on a GPU.
 set -euo pipefail
 
@@ -16,6 +17,11 @@ shared=${SHARED:+-fPIC}
 
 rm -rf "$work"
 mkdir -p "$work"
+if [ -n "${QUANTIZED:-}" ]; then
+    CC=${CC##* } CFLAGS=-O0 "$modc" run "$QUANTIZED" --seed 19 --state "$work/floats.safetensors" >"$work/said" 2>&1 &&
+        "$modc" quantize "$QUANTIZED" --weights "$work/floats.safetensors" -o "$work/narrow.safetensors" >"$work/said" 2>&1 ||
+        { cat "$work/said" >&2; exit 1; }
+fi
 for spec in "$@"; do
     # shellcheck disable=SC2086
     "$modc" generate $spec -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }

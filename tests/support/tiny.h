@@ -77,7 +77,13 @@ static const struct modc_key keys[] = {
     MODC_TIED(PARAMETER, HEAD_WEIGHT - EMBED_WEIGHT, "head.weight", TINY_HEAD, FLOAT32, UNIFORM(0), 2,
               {3, 2}),
 };
-enum { BLOCK = 768 };
+/* Behind these, one of a tie, of whole rows, and by columns. */
+static const struct modc_integers integers[] = {
+    MODC_INTEGERS(EMBED_WEIGHT, 768, 4, 8, FLOAT16, SYMMETRIC, ROWS),
+    MODC_INTEGERS(B0_WEIGHT, 832, 8, 0, FLOAT32, SYMMETRIC, ROWS),
+    MODC_INTEGERS(B2_WEIGHT, 896, 8, 8, BFLOAT16, GGUF, COLUMNS),
+};
+enum { BLOCK = 960 };
 
 static const struct modc_draw draws[] = {
     {EMBED_WEIGHT, MODC_INIT_NORMAL, 0, 1}, {EMBED_WEIGHT, MODC_INIT_ROW, 0, 1},
@@ -204,6 +210,8 @@ const struct modc_model tiny_model = {
     .dispatch = &dispatch,
     .requirements = requirements,
     .unmet = unmet_requirement,
+    .integer_count = sizeof integers / sizeof integers[0],
+    .integers = integers,
 };
 
 #endif

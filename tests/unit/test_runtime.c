@@ -621,6 +621,263 @@ static void test_ties_and_types(void **state)
     free(bytes);
 }
 
+/* ---- weights as integers --------------------------------------------------------------------------------- */
+
+/* Two of them are what the metadata say, two what the model does; blocks.1.weight has floats in the model. */
+static const char held_header[] =
+    "{\"__metadata__\":{\"modc.storage\":\"blocks.1.weight: int4(group=8, scale=float32) transposed\\n"
+    "embed.weight: int4(group=8)\"},"
+    "\"blocks.0.weight_scale\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+    "\"blocks.1.weight_scale\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[8,16]},"
+    "\"embed.weight_scale\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[16,22]},"
+    "\"blocks.2.weight_scale\":{\"dtype\":\"BF16\",\"shape\":[2,1],\"data_offsets\":[22,26]},"
+    "\"blocks.0.weight\":{\"dtype\":\"I8\",\"shape\":[2,2],\"data_offsets\":[26,30]},"
+    "\"blocks.2.weight\":{\"dtype\":\"I8\",\"shape\":[2,2],\"data_offsets\":[30,34]},"
+    "\"embed.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[34,37]},"
+    "\"blocks.1.weight\":{\"dtype\":\"U8\",\"shape\":[2,1],\"data_offsets\":[37,39]}}";
+static const float held_singles[4] = {0.5f, -0.25f, 3.0f, 0.5f};
+static const uint16_t held_halves[5] = {0x3c00, 0, 0x4000, 0x3f80, 0x4000}; /* 1, 0, 2; bfloat16 1, 2 */
+static const unsigned char held_integers[13] = {1, 0x80, 127, 3, 1, 2, 3, 4, 0x0f, 0x2d, 0x98, 0x9a, 0x7f};
+
+/* The file, with every `from` in its header made `to`. The caller frees it. */
+static char *make_held(const char *from, const char *to, size_t *length)
+{
+    char header[2048] = "";
+    size_t at = 0;
+
+    for (const char *rest = held_header; *rest != '\0';) {
+        const bool here = from != NULL && strncmp(rest, from, strlen(from)) == 0;
+
+        at += (size_t)snprintf(header + at, sizeof header - at, "%.*s", here ? (int)strlen(to) : 1,
+                               here ? to : rest);
+        rest += here ? strlen(from) : 1;
+    }
+
+    char *bytes = make_file(header, 39, length), *data = bytes + *length - 39;
+
+    memcpy(data, held_singles, 16);
+    memcpy(data + 16, held_halves, 10);
+    memcpy(data + 26, held_integers, 13);
+    return bytes;
+}
+
+static void load_held(struct fixture *f, char *bytes, size_t length)
+{
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_OK);
+    assert_int_equal(f->report.unexpected_count, 0);
+    free(bytes);
+}
+
+static bool has_dtype(const char *bytes, size_t length, const char *name, int dtype)
+{
+    struct modc_reader reader;
+    struct modc_item item;
+
+    assert_int_equal(modc_reader_open(&reader, bytes, length, NULL), MODC_OK);
+    return modc_reader_find(&reader, name, &item) && item.dtype == dtype;
+}
+
+static void test_integers(void **state)
+{
+    static const float embed[6] = {7, -8, 0, 0, 0, 2}, first[4] = {0.5f, -64, -31.75f, -0.75f},
+                       second[4] = {6, 3.5f, 3, -0.5f}, third[4] = {1, 6, 2, 8};
+    struct fixture *f = *state, *other;
+    size_t length;
+    char *bytes = make_held(NULL, NULL, &length), *again, before[BLOCK];
+    struct modc_scales scales;
+
+    load_held(f, bytes, length);
+    assert_memory_equal(tensor(f, EMBED_WEIGHT), embed, sizeof embed);
+    assert_memory_equal(tensor(f, B0_WEIGHT), first, sizeof first);
+    assert_memory_equal(tensor(f, B1_WEIGHT), second, sizeof second);
+    assert_memory_equal(tensor(f, B2_WEIGHT), third, sizeof third);
+    assert_memory_equal(f->block + 768, held_halves, 6);
+    scales = modc_scales_of(&f->params.head, tensor(f, B2_WEIGHT) + 1);
+    assert_true(scales.first == f->block + 896 && scales.at == 1 && scales.width == 2 && scales.group == 8 &&
+                scales.groups == 1 && scales.transposed);
+    assert_null(modc_scales_of(&f->params.head, tensor(f, B1_WEIGHT)).first);
+    assert_null(modc_scales_of(&f->params.head, f->workspace).first);
+
+    /* what was loaded is saved so, of a tie under both names, and loads again to the same bits */
+    bytes = save(f, &length);
+    assert_true(has_dtype(bytes, length, "head.weight", MODC_UINT8) &&
+                has_dtype(bytes, length, "head.weight_scale", MODC_FLOAT16) &&
+                has_dtype(bytes, length, "blocks.0.weight", MODC_INT8) &&
+                has_dtype(bytes, length, "blocks.1.weight", MODC_FLOAT32));
+    assert_int_equal(setup((void **)&other), 0);
+    assert_int_equal(modc_load_bytes(&other->params.head, bytes, length, MODC_STRICT, &f->report), MODC_OK);
+    assert_report(&f->report, "<All keys matched successfully>");
+    assert_memory_equal(other->block, f->block, BLOCK);
+    again = save(other, &length);
+    assert_memory_equal(again, bytes, length);
+    free(again);
+
+    /* and goes from model to model; a tensor that was written since is floats */
+    assert_int_equal(modc_reset(&other->params.head, 3), MODC_OK);
+    assert_int_equal(modc_to(&f->params.head, &other->params.head), MODC_OK);
+    again = save(other, &length);
+    assert_memory_equal(again, bytes, length);
+    free(again);
+    tensor(other, B0_WEIGHT)[1] = 0.3f;
+    again = save(other, &length);
+    assert_true(has_dtype(again, length, "blocks.0.weight", MODC_FLOAT32) &&
+                has_dtype(again, length, "blocks.2.weight", MODC_INT8));
+    assert_false(has_dtype(again, length, "blocks.0.weight_scale", MODC_FLOAT32));
+    load_held(f, again, length);
+    assert_memory_equal(tensor(f, B0_WEIGHT), tensor(other, B0_WEIGHT), sizeof first);
+    assert_true((unsigned char)f->block[832] == 0xff && (unsigned char)other->block[832] != 0xff);
+
+    /* floats in their place, of a draw or a file, have no scales */
+    assert_int_equal(modc_reset(&other->params.head, 3), MODC_OK);
+    memset(before, 0xff, sizeof before);
+    assert_memory_equal(other->block + 896, before, 4);
+    free(bytes);
+    bytes = save(other, &length);
+    assert_true(has_dtype(bytes, length, "head.weight", MODC_FLOAT32));
+    load_held(f, bytes, length);
+    assert_memory_equal(f->block, other->block, BLOCK - 192);
+    assert_memory_equal(f->block + 768, before, 6);
+
+    /* no scales where tensors lie elsewhere; assigning takes no integers */
+    bytes = make_held(NULL, NULL, &length);
+    other->params.head.block = NULL;
+    load_held(other, bytes, length);
+    assert_memory_equal(tensor(other, B2_WEIGHT), third, sizeof third);
+    bytes = save(other, &length);
+    assert_true(has_dtype(bytes, length, "blocks.2.weight", MODC_FLOAT32));
+    free(bytes);
+    bytes = make_held(NULL, NULL, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_ASSIGN, &f->report), MODC_KEYS);
+    assert_int_equal(f->report.faults[0].kind, MODC_FAULT_SHAPE);
+    free(bytes);
+    free(other);
+}
+
+static void assert_refused(struct fixture *f, char *bytes, size_t length, const char *expected)
+{
+    char before[BLOCK], text[512];
+    struct tiny_params params = f->params;
+
+    memcpy(before, f->block, BLOCK);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_KEYS);
+    assert_memory_equal(before, f->block, BLOCK);
+    assert_memory_equal(&params, &f->params, sizeof params);
+    snprintf(text, sizeof text, "Error(s) in loading state_dict for Tiny:\n\t%s", expected);
+    assert_report(&f->report, text);
+    free(bytes);
+}
+
+static void test_integer_faults(void **state)
+{
+    static const struct {
+        const char *from, *to, *expected;
+    } rows[] = {
+        {"embed.weight: int4(group=8)", "embed.weight: int4(group=16)",
+         "integers mismatch for embed.weight: checkpoint has it as int4(group=16), current model as int4(group=8). "
+         "`storage: {embed.weight: ...}` of the spec says it; `modc quantize` rounds floats to it."},
+        {"embed.weight: int4(group=8)", "blocks.2.weight: int8(group=8, scale=bfloat16, rounding=gguf)",
+         "integers mismatch for blocks.2.weight: checkpoint has it as int8(group=8, scale=bfloat16, rounding=gguf), "
+         "current model as int8(group=8, scale=bfloat16, rounding=gguf) transposed. "
+         "`storage: {blocks.2.weight: ...}` of the spec says it; `modc quantize` rounds floats to it."},
+        {"embed.weight: int4(group=8)", "embed.weight: int4(group=9)",
+         "integers mismatch for embed.weight: \"modc.storage\" in the metadata of checkpoint says what is no storage "
+         "of integers."},
+        {"embed.weight: int4(group=8)", "embed.weight: float16",
+         "integers mismatch for embed.weight: \"modc.storage\" in the metadata of checkpoint says what is no storage "
+         "of integers."},
+        {"blocks.1.weight: int4", "blocks.9.weight: int4",
+         "integers mismatch for blocks.1.weight: nothing says how they were rounded, neither \"modc.storage\" in the "
+         "metadata of checkpoint nor `storage` of current model."},
+        {"\"embed.weight_scale\"", "\"embed.weight_scales\"",
+         "integers mismatch for embed.weight: checkpoint has no embed.weight_scale beside them."},
+        {"\"U8\",\"shape\":[3,1]", "\"I8\",\"shape\":[3,1]",
+         "integers mismatch for embed.weight: checkpoint has it as int4(group=8), whose integers cannot be I8 "
+         "torch.Size([3, 1])."},
+        {"\"U8\",\"shape\":[3,1]", "\"U8\",\"shape\":[1,3]",
+         "integers mismatch for embed.weight: checkpoint has it as int4(group=8), whose integers cannot be U8 "
+         "torch.Size([1, 3])."},
+        {"\"F16\",\"shape\":[3,1]", "\"BF16\",\"shape\":[3,1]",
+         "integers mismatch for embed.weight: checkpoint has it as int4(group=8), whose scales cannot be BF16 "
+         "torch.Size([3, 1])."},
+        {"\"F32\",\"shape\":[2]", "\"F32\",\"shape\":[1,2]",
+         "integers mismatch for blocks.0.weight: checkpoint has it as int8, whose scales cannot be F32 "
+         "torch.Size([1, 2])."},
+        {"blocks.1.weight", "norm.weight",
+         "integers mismatch for norm.weight: checkpoint has it as int4(group=8, scale=float32) transposed, which is "
+         "for matrices."},
+    };
+    static const float wrong[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e37f};
+    struct fixture *f = *state;
+    size_t length;
+    char *bytes = make_held(NULL, NULL, &length);
+
+    load_held(f, bytes, length);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bytes = make_held(rows[i].from, rows[i].to, &length);
+        assert_refused(f, bytes, length, rows[i].expected);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        bytes = make_held(NULL, NULL, &length);
+        memcpy(bytes + length - 39, &wrong[i], sizeof wrong[i]);
+        assert_refused(
+            f, bytes, length,
+            "integers mismatch for blocks.0.weight: blocks.0.weight_scale has what is not finite, or "
+            "makes numbers that are not.");
+    }
+
+    /* as large as they may be: 1 times it */
+    bytes = make_held(NULL, NULL, &length);
+    memcpy(bytes + length - 39, &wrong[3], sizeof wrong[3]);
+    bytes[length - 13 + 1] = 1;
+    load_held(f, bytes, length);
+    assert_true(tensor(f, B0_WEIGHT)[1] == 3e38f);
+
+    /* one of a tie has other integers, or floats */
+    bytes = make_held("blocks.1.weight", "head.weight", &length);
+    assert_refused(
+        f, bytes, length,
+        "integers mismatch for head.weight: checkpoint has it as int4(group=8, scale=float32) transposed, "
+        "current model as int4(group=8). `storage: {head.weight: ...}` of the spec says it; "
+        "`modc quantize` rounds floats to it.");
+    bytes = make_file("{\"embed.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[0,3]},"
+                      "\"head.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[3,6]},"
+                      "\"embed.weight_scale\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[6,12]},"
+                      "\"head.weight_scale\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[12,18]}}",
+                      18, &length);
+    bytes[length - 15] = 1; /* of head.weight */
+    assert_refused(f, bytes, length,
+                   "tied parameters differ: embed.weight and head.weight are one tensor in current model, "
+                   "but have two values in checkpoint.");
+    bytes = make_file("{\"embed.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[0,3]},"
+                      "\"embed.weight_scale\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[3,9]},"
+                      "\"head.weight\":{\"dtype\":\"F32\",\"shape\":[3,2],\"data_offsets\":[9,33]}}",
+                      33, &length);
+    assert_refused(f, bytes, length,
+                   "tied parameters differ: embed.weight and head.weight are one tensor in current model, "
+                   "but have two values in checkpoint.");
+
+    /* scales without integers are keys that nobody knows */
+    bytes = make_file("{\"blocks.0.weight_scale\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+                      8, &length);
+    assert_int_equal(modc_load_bytes(&f->params.head, bytes, length, MODC_NON_STRICT, &f->report), MODC_OK);
+    assert_int_equal(f->report.unexpected_count, 1);
+    assert_string_equal(f->report.text, "blocks.0.weight_scale");
+    free(bytes);
+
+    /* parts of it share scales in ways of their own */
+    struct modc_integers parts[] = {integers[0], integers[1], integers[2]};
+    struct modc_model model = tiny_model;
+
+    parts[1].apart = true;
+    model.integers = parts;
+    f->params.head.model = &model;
+    bytes = make_held(NULL, NULL, &length);
+    assert_refused(
+        f, bytes, length,
+        "integers mismatch for blocks.0.weight: current model multiplies by parts of it that share scales "
+        "in other ways: load its floats.");
+}
+
 static void test_assign(void **state)
 {
     struct fixture *f = *state;
@@ -1756,6 +2013,8 @@ int main(void)
         TEST(test_cut_files),
         TEST(test_strict),
         TEST(test_ties_and_types),
+        TEST(test_integers),
+        TEST(test_integer_faults),
         TEST(test_to),
         TEST(test_to_halves),
         TEST(test_assign),

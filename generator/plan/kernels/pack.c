@@ -141,6 +141,15 @@ static void add_word(struct making *making, struct kernel_call *call, const char
     add_operand(making, call, (struct operand){.kind = OPERAND_WORD, .name = word});
 }
 
+/* The scales that what the entry is made of came with. */
+static void add_scales(struct making *making, struct kernel_call *call, const struct packed *entry)
+{
+    struct operand operand = source_operand(making, entry, 0, 0);
+
+    operand.scales = true;
+    add_operand(making, call, operand);
+}
+
 /* The same as integers with scales, on a GPU by rows. */
 static void call_scaled_rows(struct making *making, const struct packed *entry)
 {
@@ -157,6 +166,7 @@ static void call_scaled_rows(struct making *making, const struct packed *entry)
         add_number(making, call, numbers[i]);
     add_word(making, call, dtype_rows[storage->scale].modc);
     add_number(making, call, storage->gguf);
+    add_scales(making, call, entry);
 }
 
 /* The same in panels. */
@@ -183,6 +193,7 @@ static void call_scaled(struct making *making, const struct packed *entry)
         add_number(making, call, numbers[i]);
     add_word(making, call, scales[storage->scale]);
     add_word(making, call, storage->gguf ? "MODC_GGUF" : "MODC_SYMMETRIC");
+    add_scales(making, call, entry);
 }
 
 /* One call of the runtime. */

@@ -35,9 +35,9 @@ const struct command_row command_rows[COMMAND_COUNT] = {
     [COMMAND_QUANTIZE] =
         {"quantize", "SPEC", "weights in the fewer bits of `storage:`: what that costs, and a file of them",
          "Rounds the weights of --weights as the spec's `storage` says and writes, with -o, a file that\n"
-         "'modc generate --weights' embeds as it is. With --inputs the model runs on them, compiled with\n"
-         "$CC $CFLAGS (default: cc -O3 -march=native), in float32 and rounded. An error is the root of the\n"
-         "mean square of the difference over that of the float32 numbers."},
+         "'modc generate --weights' embeds as it is, and programs load. With --inputs the model runs on them,\n"
+         "compiled with $CC $CFLAGS (default: cc -O3 -march=native), in float32 and rounded. An error is\n"
+         "the root of the mean square of the difference over that of the float32 numbers."},
     [COMMAND_TOKENIZE] =
         {"tokenize", "FILE", "text to ids of tokens and back, by a tokenizer.json",
          "What a model with `tokenizer: FILE` does, without compiling it. Without --text and --ids each line\n"

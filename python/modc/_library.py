@@ -204,6 +204,7 @@ _FUNCTIONS = {  # result, arguments
     "modc_reset": (_I, _P, _U),
     "modc_get": (_I, _P, _I, _P),
     "modc_save": (_I, _P, _T),
+    "modc_save_bytes": (_I, _P, _P, _S, _P),
     "modc_create": (_I, _P, _P, _S, _P),
     "modc_destroy": (None, _P),
     "modc_train": (None, _P, ctypes.c_bool),

@@ -122,9 +122,14 @@ class Net:
                                (core.training, core.grad_enabled), hooks, core.externs)
 
     def _saved(self):
-        """The state_dict as the bytes of a safetensors file. None: it is in the code."""
-        from modc._files import safetensors_bytes
-        return None if self.about["embedded"] else safetensors_bytes(self.state_dict("modc"))
+        """What save would write. None: it is in the code."""
+        if self.about["embedded"]:
+            return None
+        length = ctypes.c_size_t()
+        self.library.check(self.library.save_bytes(self._params, None, 0, ctypes.byref(length)), "save")
+        made = ctypes.create_string_buffer(length.value)
+        self.library.check(self.library.save_bytes(self._params, made, length, ctypes.byref(length)), "save")
+        return made.raw
 
     def __copy__(self):
         raise TypeError("a net is one with its parameters: copy.deepcopy copies it, and contexts of threads share it")
@@ -222,7 +227,8 @@ class Net:
     def load_state_dict(self, state, strict=True):
         """From a file of weights, of any kind that modc.load_file reads, the bytes of a safetensors file, or a dict of arrays by
         key. Returns missing and unexpected keys, and raises RuntimeError, both as PyTorch does: with strict for such keys, without
-        it for shapes alone; FileError of a file that is something else. Not while another thread calls the net."""
+        it for shapes alone; FileError of a file that is something else. Integers with scales of a file are packed as they are: where
+        `storage` of the spec says something else of them, that is a RuntimeError. Not while another thread calls the net."""
         from modc import _files, _weights
         report, flags = ctypes.c_void_p(), 1 if strict else 0
         path = data = None
@@ -237,7 +243,7 @@ class Net:
                 raise OSError(f"{os.fsdecode(path)} cannot be read")
             if status != lib.OK:
                 text = self.library.text(self.library.report_print, report) if status in (lib.KEYS, lib.FORMAT) else ""
-                hint = _weights.prefix_hint(path, data, [key["name"] for key in self.about["keys"]]) if status == lib.KEYS else ""
+                hint = _weights.hint_of(text, path, data, [key["name"] for key in self.about["keys"]]) if status == lib.KEYS else ""
                 raise RuntimeError((text or f"{self.name}: {self.library.status(status)}") + hint)
             found = self.library.json(self.library.report, report)
         finally:
@@ -245,7 +251,7 @@ class Net:
         return IncompatibleKeys([self.about["keys"][key]["name"] for key in found["missing"]], found["unexpected"])
 
     def save(self, path):
-        """Writes a safetensors file of the state_dict."""
+        """Writes a safetensors file of the state_dict; of weights that were loaded as integers, and not written since, these."""
         status = self.library.save(self._params, os.fsencode(path))
         if status == lib.FILE:
             raise OSError(f"{os.fspath(path)} cannot be written")

@@ -3,6 +3,7 @@
 
 PyTorch and NumPy write what they can; GGUF and others are written here. What is read is compared bit for bit.
 """
+import copy
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import unittest
 from unittest import mock
 import zipfile
 from pathlib import Path
+from pickle import dumps, loads
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -500,6 +502,34 @@ class AsIntegers(Case):
                                  stderr=subprocess.PIPE, encoding="utf-8", check=False)
             self.assertEqual(ran.returncode, status, ran.stderr)
         self.assertIn("made.safetensors holds l.weight as int4(group=16), not as int4(group=32)", ran.stderr)
+
+
+    def test_loaded(self):
+        """A net packs the integers of a file as they are, saves them, and keeps them where it is copied."""
+        spec = "modc: 1\nmodel: one\nstorage: int4(group=16)\ninputs: {x: [1, 64]}\nmodules: {l: \"Linear(64, 16)\"}\n" \
+            "forward:\n  - return l(x)\n"
+        layer = Layer(zero=8, zeros_as=-1)
+        self.write("l.safetensors", records_bytes(layer.records))
+        made = read("l.safetensors").records
+        net = modc.compile(spec, weights="l.safetensors", cflags="-O0")
+        self.assertEqual(sum(net.state_dict(arrays="modc")["l.weight"].tolist(), []), layer.numbers)
+        for name, own in (("net", net), ("copy", copy.deepcopy(net)), ("pickle", loads(dumps(net)))):
+            own.save(f"{name}.safetensors")
+            saved, metadata = read_safetensors(bytes_of(f"{name}.safetensors"))
+            self.assertEqual(metadata, {"modc.storage": "l.weight: int4(group=16)"}, name)
+            for key in ("l.weight", "l.weight_scale"):
+                self.assertEqual(saved[key][:2] + (bytes(saved[key].data),), made[key][:2] + (bytes(made[key].data),), name)
+        net.load_state_dict("net.safetensors")
+        net.load_state_dict(modc.load_file("net.safetensors", arrays="modc"))  # numbers, which are rounded
+        net.save("floats.safetensors")
+        self.assertEqual(read_safetensors(bytes_of("floats.safetensors"))[0]["l.weight"].dtype, "F32")
+        self.write("l.safetensors", records_bytes(Layer(zeros_as=-1).records))
+        with self.assertRaises(RuntimeError) as caught:
+            net.load_state_dict("l.safetensors")
+        self.assertIn("integers mismatch for l.weight: checkpoint has it as int8(group=16), current model as int4(group=16).",
+                      str(caught.exception))
+        self.assertEqual(str(caught.exception).splitlines()[-1],
+                         "hint: modc.load_file(path) gives the numbers that they stand for, which load_state_dict takes")
 
 
 def fuzz(case, data):

@@ -114,7 +114,7 @@ class Reprs:
         name = re.search("^model: (.*)$", path.read_text(), re.MULTILINE).group(1)
         subprocess.run([self.modc, "generate", path, "-o", self.work], check=True, capture_output=True)
         (self.work / "print.c").write_text(PROGRAM.format(name=name))
-        runtime = [f"runtime/{part}.c" for part in ("modc_names", "modc_state", "modc_hook", "modc_safetensors", "modc_safetensors_write", "modc_dtype", "modc_reset")]
+        runtime = [f"runtime/{part}.c" for part in ("modc_names", "modc_state", "modc_integers", "modc_report", "modc_hook", "modc_safetensors", "modc_safetensors_write", "modc_dtype", "modc_reset")]
         subprocess.run([os.environ.get("CC", "cc"), "-O0", "-w", "-Iruntime", self.work / "print.c", self.work / f"{name}.c",
                         *runtime, "-lm", "-o", self.work / "print"], check=True)
         done = subprocess.run([self.work / "print"], capture_output=True, text=True, check=True)

@@ -774,11 +774,10 @@ static void test_integer_faults(void **state)
     } rows[] = {
         {"embed.weight: int4(group=8)", "embed.weight: int4(group=16)",
          "integers mismatch for embed.weight: checkpoint has it as int4(group=16), current model as int4(group=8). "
-         "`storage: {embed.weight: ...}` of the spec says it; `modc quantize` rounds floats to it."},
+         "`storage: {embed.weight: int4(group=16)}` in the spec takes it as it is; `modc quantize` rounds floats to the model's."},
         {"embed.weight: int4(group=8)", "blocks.2.weight: int8(group=8, scale=bfloat16, rounding=gguf)",
          "integers mismatch for blocks.2.weight: checkpoint has it as int8(group=8, scale=bfloat16, rounding=gguf), "
-         "current model as int8(group=8, scale=bfloat16, rounding=gguf) transposed. "
-         "`storage: {blocks.2.weight: ...}` of the spec says it; `modc quantize` rounds floats to it."},
+         "current model as int8(group=8, scale=bfloat16, rounding=gguf) transposed."},
         {"embed.weight: int4(group=8)", "embed.weight: int4(group=9)",
          "integers mismatch for embed.weight: \"modc.storage\" in the metadata of checkpoint says what is no storage "
          "of integers."},
@@ -837,8 +836,7 @@ static void test_integer_faults(void **state)
     assert_refused(
         f, bytes, length,
         "integers mismatch for head.weight: checkpoint has it as int4(group=8, scale=float32) transposed, "
-        "current model as int4(group=8). `storage: {head.weight: ...}` of the spec says it; "
-        "`modc quantize` rounds floats to it.");
+        "current model as int4(group=8). `storage: {head.weight: int4(group=8, scale=float32)}` in the spec takes it as it is; `modc quantize` rounds floats to the model's.");
     bytes = make_file("{\"embed.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[0,3]},"
                       "\"head.weight\":{\"dtype\":\"U8\",\"shape\":[3,1],\"data_offsets\":[3,6]},"
                       "\"embed.weight_scale\":{\"dtype\":\"F16\",\"shape\":[3,1],\"data_offsets\":[6,12]},"

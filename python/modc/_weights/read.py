@@ -15,7 +15,7 @@ from modc._weights.gguf import read_gguf
 from modc._weights.kinds import kind_of, kind_of_zip, open_zip
 from modc._weights.npz import read_npz
 from modc._weights.onnx_file import read_onnx
-from modc._weights.scaled import KEY, about_of, floats_of, metadata_of, take_layers
+from modc._weights.scaled import about_of, floats_of, metadata_of, take_layers
 from modc._weights.torch_file import read_row_records, read_zip_records
 
 PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.")  # of DataParallel, torch.compile, Lightning, ...
@@ -158,19 +158,17 @@ def loadable(path):
     """What the runtime reads of a file: the path and None where it is a safetensors file, else None and the bytes of one."""
     path = file_in(path)
     data = bytes_of(path)
-    if kind_of(data).name == "safetensors" and not has_integers(data):
+    if kind_of(data).name == "safetensors" and b'.qweight"' not in bytes(data[8:8 + header_bytes(data)]):  # of GPTQ or AWQ
         return os.fsencode(path), None
-    return None, records_bytes(read(path).floats())
+    weights = read(path)
+    return None, records_bytes(weights.records, metadata_of(weights.about))
 
 
-def has_integers(data):
-    """Whether a safetensors file has weights as integers: of modc, GPTQ or AWQ."""
-    head = bytes(data[8:8 + header_bytes(data)])
-    return f'"{KEY}"'.encode() in head or b'.qweight"' in head
-
-
-def prefix_hint(path, data, own_names):
-    """What to do where only a prefix is wrong with the keys of what loadable gave; "" where something else is."""
+def hint_of(text, path, data, own_names):
+    """What to do where only a prefix is wrong with the keys of what loadable gave, or the storage of integers; "" where something
+    else is."""
+    if "integers mismatch for" in text:
+        return "\nhint: modc.load_file(path) gives the numbers that they stand for, which load_state_dict takes"
     names = read_safetensors(memoryview(data) if path is None else bytes_of(path))[0]
     prefix = common_prefix(names)
     if not prefix or not any(name[len(prefix):] in own_names for name in names):

@@ -1,8 +1,8 @@
 /* quantize.c - see quantize.h.
  *
  * note [measures]
- * What rounding costs is measured on the inputs of --inputs by one program of the model in float32, which runs on files of weights that
- * stand for the rounded ones. A measure of two tensors is the root of the mean square of their difference over that of the float32
+ * What rounding costs is measured on the inputs of --inputs by one program of the model in float32, which loads files of the rounded
+ * weights as the numbers that they stand for. A measure of two tensors is the root of the mean square of their difference over that of the float32
  * one; of a model it is that of the output that is furthest off. */
 #include "commands/quantize.h"
 
@@ -211,8 +211,8 @@ static void put_scaled(struct arena *arena, const struct weight *w, struct weigh
                                      .bytes = scaled->scales};
 }
 
-/* A file of all that a state_dict has; a tie stands there once. rounded: as integers with scales, else as what they stand for. */
-static const char *file_of(struct quantized *q, struct arena *arena, bool rounded, size_t *length)
+/* A file of all that a state_dict has, as it is rounded now; a tie stands there once. */
+static const char *file_of(struct quantized *q, struct arena *arena, size_t *length)
 {
     struct weights_tensor *list = ARENA_ARRAY(arena, 2 * q->tree->key_count + 1, struct weights_tensor);
     int count = 0;
@@ -224,11 +224,9 @@ static const char *file_of(struct quantized *q, struct arena *arena, bool rounde
         if ((tensor->kind != MODULE_PARAMETER && !tensor->persistent) || tensor->first != tensor)
             continue;
         list[count] = plain_tensor(q, tensor);
-        if (w && !rounded)
-            list[count].bytes = w->rounded;
-        if (w && rounded && w->scaled.storage.name)
+        if (w && w->scaled.storage.name)
             put_scaled(arena, w, list + count++);
-        else if (w && rounded && w->use.storage)
+        else if (w && w->use.storage)
             halve(arena, w, list + count);
         count++;
     }
@@ -236,10 +234,10 @@ static const char *file_of(struct quantized *q, struct arena *arena, bool rounde
 }
 
 /* The same at a path, if it is not NULL. */
-static int write_weights(struct quantized *q, const char *path, bool rounded, size_t *length)
+static int write_weights(struct quantized *q, const char *path, size_t *length)
 {
     struct arena own = {0};
-    const char *bytes = file_of(q, &own, rounded, length);
+    const char *bytes = file_of(q, &own, length);
     int status = bytes ? EXIT_DONE : EXIT_FILE;
 
     errno = 0;
@@ -277,7 +275,7 @@ static int call_model(struct quantized *q, const char *outputs, const char *modu
     size_t length;
     int status;
 
-    status = write_weights(q, weights, false, &length);
+    status = write_weights(q, weights, &length);
     return status == EXIT_DONE ? run_call(q->run, options, modules ? 4 : 3) : status;
 }
 
@@ -711,7 +709,7 @@ int quantize(struct cx *cx, const struct plan *plan, const struct plan *plain, s
         return status;
     for (int i = 0; i < q.count; i++)
         proposed |= q.weights[i].use.storage != q.weights[i].asked;
-    status = write_weights(&q, options->out_dir, true, &length);
+    status = write_weights(&q, options->out_dir, &length);
     if (status == EXIT_DONE)
         print_result(&q, length, proposed);
     return status;

@@ -117,13 +117,31 @@ void scaled_numbers(const struct scaled_weight *weight, enum dtype dtype, char *
         }
 }
 
+/* A number of the group that is not finite in float32; else 0. */
+static double largest_number(const struct scaled_weight *weight, int64_t row, int64_t group)
+{
+    const int64_t first = group * storage_group(&weight->storage, weight->k);
+
+    for (int64_t j = first; j < first + storage_group(&weight->storage, weight->k) && j < weight->k; j++) {
+        const float value = (float)scaled_integer(weight, row, j) *
+                            (float)scalar_load(weight->storage.scale, scaled_scale(weight, row, j)).f;
+
+        if (!isfinite(value))
+            return (double)value;
+    }
+    return 0.0;
+}
+
 const char *scaled_fault(struct cx *cx, const struct scaled_weight *weight)
 {
     const int64_t groups = storage_groups(&weight->storage, weight->k);
     const int size = dtype_rows[weight->storage.scale].bytes;
 
     for (int64_t i = 0; i < weight->n * groups; i++) {
-        const double scale = scalar_load(weight->storage.scale, weight->scales + i * size).f;
+        double scale = scalar_load(weight->storage.scale, weight->scales + i * size).f;
+
+        if (fabs(scale) > 2.6e36) /* 128 times that may be no float */
+            scale = largest_number(weight, i / groups, i % groups);
 
         if (!isfinite(scale))
             return arena_format(&cx->arena, "%s in row %lld", isnan(scale) ? "NaN" : "an infinity",

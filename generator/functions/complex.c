@@ -318,6 +318,26 @@ static struct ev fn_copy(struct eval *eval, struct ev *args, int count, struct l
                : ev_complex(loc, build_filling(eval, loc, outer(eval, "copy_"), args[0].tensor, &source));
 }
 
+/* z ** n by logarithms, where one of them may be real: 0 to what is above 0 in its real part is 0, as in PyTorch, and NaN to others. */
+static struct ev power_of(struct eval *eval, struct scope *scope, const struct ev *base, struct loc loc)
+{
+    double number;
+
+    eval->at = loc;
+    if (ev_get_number(base, &number))
+        return eval_body(eval, scope, "return torch.pow(torch.zeros_like(n) + z, n)");
+    if (base->kind != EV_COMPLEX)
+        return eval_body(eval, scope,
+                         "return torch.pow(torch.complex(z, torch.zeros_like(z)) if is_floating_point(z) "
+                         "else z.to(n.dtype), n)");
+    return eval_body(eval, scope,
+                     "n = n * torch.ones_like(z.real)\n"
+                     "above = (n.real if is_complex(n) else n) > 0\n"
+                     "none = (z.real == 0) & (z.imag == 0) & above\n"
+                     "power = torch.exp(torch.log(torch.where(none, torch.ones_like(z), z)) * n)\n"
+                     "return torch.where(none, torch.zeros_like(power), power)");
+}
+
 /* Powers by numbers: whole ones, and the others by logarithms. */
 static struct ev fn_pow(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -325,14 +345,12 @@ static struct ev fn_pow(struct eval *eval, struct ev *args, int count, struct lo
     double exponent;
     (void)count;
 
-    if (args[0].kind != EV_COMPLEX || !ev_get_number(&args[1], &exponent)) {
-        diag_error(eval->cx, loc,
-                   "pow takes a complex tensor and a number that is known while generating here");
-        diag_hint(eval->cx, "z ** w is torch.exp(w * torch.log(z))");
+    if (!need_operand(eval, &args[0]) || !need_operand(eval, &args[1]))
         return BAD;
-    }
     scope_bind(eval, &scope, "z", args[0]);
     scope_bind(eval, &scope, "n", args[1]);
+    if (args[0].kind != EV_COMPLEX || !ev_get_number(&args[1], &exponent))
+        return power_of(eval, &scope, &args[0], loc);
     if (exponent == 0.5)
         return eval_body(eval, &scope, "return torch.sqrt(z)");
     if (exponent < -16 || exponent > 16 || exponent != (double)(int)exponent)
@@ -430,6 +448,23 @@ const struct function_row complex_functions[] = {
      .body = "u, v, at = b[..., 0].unsqueeze(-1), b[..., 1].unsqueeze(-1), -3 if b.ndim > 2 else -2\n"
              "w = _doubled(u.unsqueeze(at), v.unsqueeze(at), (2, 1, 2) if b.ndim > 2 else (2, 2), 1)\n"
              "return w.flatten(-4, -3).flatten(-2, -1) if b.ndim > 2 else w.flatten(0, 1)"},
+    /* note [inverse functions]
+     * Of z = x + 1j * y, after Kahan (Branch Cuts for Complex Elementary Functions, 1987): with a = sqrt(1 - conj(z)) and
+     * b = sqrt(1 + z), asin(z) is p + 1j * q, acos(z) is t - 1j * q, and acosh(z) s times q + 1j * t, where s is the sign of y, -0
+     * counting as less. No part of a root is computed as the size of another, so that derivatives are right where y is 0. */
+    {"_root(u, v, s)", HIDDEN,
+     .body = "size = torch.where(u >= 0, u, -u)\n"
+             "more = torch.sqrt((_complex_abs(u, v) + size) * 0.5)\n"
+             "less = v / (torch.where(more == 0, 1, more) * 2)\n"
+             "return torch.where(u >= 0, more, s * less), torch.where(u >= 0, less, s * more)"},
+    {"_inverses(x, y)", HIDDEN,
+     .body = "s = torch.copysign(torch.ones_like(y), y)\n"
+             "a, c = _root(1 - x, y, s)\n"
+             "b, d = _root(1 + x, y, s)\n"
+             "return atan2(x, a * b + c * d), torch.asinh(a * d + c * b), s, atan2(a, b) * 2"},
+    {"_inverse_tanh(x, y)", HIDDEN,
+     .body = "return torch.log1p(x * 4 / ((1 - x) * (1 - x) + y * y)) * 0.25, "
+             "atan2(y * 2, (1 - x) * (1 + x) - y * y) * 0.5"},
     {"_doubled(u, v, shape, sign)", HIDDEN, /* ((u, v), (-v, u)): note [complex products] */
      .body = "same = torch.tensor([[True, False], [False, True]]).reshape(shape)\n"
              "return torch.where(same, u, v * torch.tensor([[1, sign], [-sign, 1]]).reshape(shape))"},
@@ -504,6 +539,27 @@ const struct function_row complex_functions[] = {
      .body = PARTS "x = x.clamp(-40, 40)\n"
                    "over = torch.cosh(2 * x) + torch.cos(2 * y)\n"
                    "return view_as_complex(stack((torch.sinh(2 * x) / over, torch.sin(2 * y) / over), -1))"},
+    {"complex.tan(input)", COMPLEX, /* -1j * tanh(1j * z) */
+     .body = PARTS "y = y.clamp(-40, 40)\n"
+                   "over = torch.cos(2 * x) + torch.cosh(2 * y)\n"
+                   "return view_as_complex(stack((torch.sin(2 * x) / over, torch.sinh(2 * y) / over), -1))"},
+    {"complex.asin(input)", COMPLEX,
+     .body = PARTS "p, q, s, t = _inverses(x, y)\nreturn view_as_complex(stack((p, q), -1))"},
+    {"complex.acos(input)", COMPLEX,
+     .body = PARTS "p, q, s, t = _inverses(x, y)\nreturn view_as_complex(stack((t, -q), -1))"},
+    {"complex.asinh(input)", COMPLEX, /* 1j * asin(-1j * z) */
+     .body = PARTS "p, q, s, t = _inverses(y, -x)\nreturn view_as_complex(stack((-q, p), -1))"},
+    {"complex.acosh(input)", COMPLEX,
+     .body = PARTS "p, q, s, t = _inverses(x, y)\nreturn view_as_complex(stack((s * q, s * t), -1))"},
+    {"complex.atan(input)", COMPLEX, /* -1j * atanh(1j * z) */
+     .body = PARTS "p, q = _inverse_tanh(-y, x)\nreturn view_as_complex(stack((q, -p), -1))"},
+    {"complex.atanh(input)", COMPLEX, .body = PARTS "return view_as_complex(stack(_inverse_tanh(x, y), -1))"},
+    {"complex.arcsin(input)", COMPLEX, .body = "return torch.asin(input)"},
+    {"complex.arccos(input)", COMPLEX, .body = "return torch.acos(input)"},
+    {"complex.arctan(input)", COMPLEX, .body = "return torch.atan(input)"},
+    {"complex.arcsinh(input)", COMPLEX, .body = "return torch.asinh(input)"},
+    {"complex.arccosh(input)", COMPLEX, .body = "return torch.acosh(input)"},
+    {"complex.arctanh(input)", COMPLEX, .body = "return torch.atanh(input)"},
     {"complex.sgn(input)", COMPLEX,
      .body = "size = input.abs()\nreturn input / torch.where(size == 0, 1, size)"},
     {"complex.isnan(input)", COMPLEX, ANY_PART("torch.isnan(x) | torch.isnan(y)")},

@@ -47,7 +47,7 @@ COMPLEX = ["{z} * (0.5 - 0.25j)", "{z} * {z}.conj() + 1j", "{z} / (2 + {z}.abs()
            "torch.polar({z}.abs() + 0.5, {z}.real * 0.5)", "{z} + {z}.sum(-1, keepdim=True) * 0.25j", "{z}.flip(-1) - {z}.imag",
            "torch.fft.ifft(torch.fft.fft({z}) * 0.5)", "torch.fft.fft({z}, norm='ortho')", "torch.stack(({z}, 1j * {z})).mean(0)",
            "torch.cat(({z}[..., 1:], {z}[..., :1]), -1)", "torch.einsum('...i,...j->...i', {z}, {z}) * 0.1", "2 / ({z} + (4 + 1j))",
-           "torch.tanh({z} * 0.25)", "{z}.reshape(-1, {z}.shape[-1]).T.T.view({z}.shape)", "torch.view_as_complex(torch.view_as_real({z}) * 0.5)"]
+           "torch.tanh({z} * 0.25)", "torch.asin({z} * 0.25)", "torch.acosh({z} * 0.1 + 2)", "torch.atan({z} * 0.125)", "({z} * 0.1 + 2) ** ({z} * 0.25)", "{z}.reshape(-1, {z}.shape[-1]).T.T.view({z}.shape)", "torch.view_as_complex(torch.view_as_real({z}) * 0.5)"]
 # Changes of a in place, of which b has the shape.
 IN_PLACE = ["{a} += {b} * 0.5", "{a} *= 0.75", "{a} -= 1.25", "{a} += {b}", "{a}.mul_(0.5)", "{a}.add_({b}, alpha=0.5)", "{a}.copy_({b})",
             "{a}.lerp_({b}, 0.25)", "{a}.clamp_(-50, 50)", "{a}.div_(2).sub_(0.125)", "{a}.square_().mul_(0.25)",

@@ -290,6 +290,8 @@ struct modc_generation;
 struct modc_extern_row;
 struct modc_device;
 struct modc_report;
+struct modc_integer_code;
+extern const struct modc_integer_code modc_integer_code;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
@@ -470,6 +472,8 @@ struct modc_model {
     const struct modc_device *device; /* modc_device.h; NULL: the processor */
     int integer_count;                /* parameters that are packed as integers: note [integers] */
     const struct modc_integers *integers;
+    const struct modc_integer_code
+        *integer_code; /* &modc_integer_code where there are any: modc_integers.h */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

@@ -145,7 +145,8 @@ static bool is_float(enum modc_dtype dtype)
     return modc_converts(dtype, MODC_FLOAT32);
 }
 
-bool modc_is_held(const struct modc_reader *reader, const struct modc_key *key, const struct modc_item *item)
+static bool is_held(const struct modc_reader *reader, const struct modc_key *key,
+                    const struct modc_item *item)
 {
     struct modc_item scale;
 
@@ -201,9 +202,9 @@ static bool is_finite(const struct modc_held *held)
     return true;
 }
 
-enum modc_integers_fault modc_held_read(const struct modc_reader *reader, const struct modc_key *key,
-                                        const struct modc_integers *own, const struct modc_item *item,
-                                        struct modc_held *held, struct modc_item *wrong)
+static enum modc_integers_fault read_held(const struct modc_reader *reader, const struct modc_key *key,
+                                          const struct modc_integers *own, const struct modc_item *item,
+                                          struct modc_held *held, struct modc_item *wrong)
 {
     char text[MODC_STORAGE_TEXT];
     const size_t length = modc_reader_stored(reader, key->name, text, sizeof text);
@@ -245,7 +246,7 @@ enum modc_integers_fault modc_held_read(const struct modc_reader *reader, const 
     return is_finite(held) ? MODC_INTEGERS_GOOD : MODC_INTEGERS_NUMBER;
 }
 
-bool modc_held_equal(const struct modc_held *a, const struct modc_held *b)
+static bool equal_held(const struct modc_held *a, const struct modc_held *b)
 {
     const size_t scales = (size_t)(a->n * a->groups) * modc_dtype_bytes(a->storage.scale);
 
@@ -264,7 +265,7 @@ bool modc_held_equal(const struct modc_held *a, const struct modc_held *b)
     return true;
 }
 
-void modc_held_numbers(const struct modc_held *held, enum modc_dtype dtype, void *out)
+static void write_numbers(const struct modc_held *held, enum modc_dtype dtype, void *out)
 {
     const int64_t row = held->storage.transposed ? 1 : held->k, step = held->storage.transposed ? held->n : 1;
     const size_t bytes = modc_dtype_bytes(dtype);
@@ -288,7 +289,7 @@ void modc_held_numbers(const struct modc_held *held, enum modc_dtype dtype, void
 
 /* ---- what a model has ---------------------------------------------------------------------------------------- */
 
-const struct modc_integers *modc_integers_of(const struct modc_model *model, int key)
+static const struct modc_integers *row_of(const struct modc_model *model, int key)
 {
     const int first = key - model->keys[key].tied;
     int low = 0, high = model->integer_count;
@@ -348,25 +349,24 @@ static void keep(struct modc_params *params, const struct modc_integers *row, co
         memset(room, 0xff, bytes);
 }
 
-void modc_keep_scales(struct modc_params *params, int key, const struct modc_held *held)
+static void keep_scales(struct modc_params *params, int key, const struct modc_held *held)
 {
-    const struct modc_integers *row = modc_integers_of(params->model, key);
+    const struct modc_integers *row = row_of(params->model, key);
 
     if (row != NULL)
         keep(params, row, held != NULL ? held->scales : NULL);
 }
 
-void modc_forget_scales(struct modc_params *params)
+static void forget_scales(struct modc_params *params)
 {
     for (int i = 0; i < params->model->integer_count; i++)
         keep(params, &params->model->integers[i], NULL);
 }
 
-void modc_copy_scales(const struct modc_params *from, struct modc_params *to)
+static void copy_scales(const struct modc_params *from, struct modc_params *to)
 {
     for (int i = 0; i < to->model->integer_count; i++) {
-        const struct modc_integers *row = &to->model->integers[i],
-                                   *own = modc_integers_of(from->model, row->key);
+        const struct modc_integers *row = &to->model->integers[i], *own = row_of(from->model, row->key);
         const bool same = own != NULL && !own->apart && modc_storage_equal(&own->storage, &row->storage);
         size_t bytes;
 
@@ -411,7 +411,7 @@ static bool find_integer(const struct modc_held *held, const float *w, int64_t i
                          held->storage.bits, whole);
 }
 
-bool modc_has_integers(const struct modc_params *params, const struct modc_integers *row)
+static bool has_integers(const struct modc_params *params, const struct modc_integers *row)
 {
     struct modc_held held = extents(params, row);
     const float *w = tensor_of(params, row->key);
@@ -430,8 +430,8 @@ bool modc_has_integers(const struct modc_params *params, const struct modc_integ
     return true;
 }
 
-void modc_integers_tensor(const struct modc_params *params, const struct modc_integers *row, bool scales,
-                          struct modc_tensor *tensor)
+static void tensor_in_file(const struct modc_params *params, const struct modc_integers *row, bool scales,
+                           struct modc_tensor *tensor)
 {
     const struct modc_held held = extents(params, row);
     size_t bytes;
@@ -445,7 +445,7 @@ void modc_integers_tensor(const struct modc_params *params, const struct modc_in
         tensor->dims[1] = (int)(scales ? held.groups : row_bytes(&row->storage, held.k));
 }
 
-void modc_get_integers(const struct modc_params *params, const struct modc_integers *row, void *out)
+static void get_integers(const struct modc_params *params, const struct modc_integers *row, void *out)
 {
     struct modc_held held = extents(params, row);
     const int64_t wide = row_bytes(&row->storage, held.k);
@@ -469,3 +469,108 @@ void modc_get_integers(const struct modc_params *params, const struct modc_integ
         }
     }
 }
+
+/* ---- what a report says ------------------------------------------------------------------------------------- */
+
+static void print_storage(const struct modc_printer *printer, const struct modc_storage *storage)
+{
+    char text[MODC_STORAGE_TEXT];
+
+    modc_storage_text(storage, text);
+    modc_print_text(printer, text);
+}
+
+/* "I8 torch.Size([2, 3])" */
+static void print_found(const struct modc_printer *printer, const struct modc_fault *fault)
+{
+    modc_print_text(printer, fault->found_dtype);
+    modc_print_text(printer, " ");
+    modc_print_size(printer, fault->found_ndim, fault->found_dims);
+}
+
+/* What is wrong with integers, and what to do. */
+static void print_integers(const struct modc_printer *printer, const struct modc_report *report,
+                           const struct modc_fault *fault)
+{
+    const struct modc_integers *own = row_of(report->model, fault->key);
+    const char *name = report->model->keys[fault->key].name;
+    struct modc_storage plain;
+
+    modc_print_text(printer, "integers mismatch for ");
+    modc_print_text(printer, name);
+    modc_print_text(printer, ": ");
+    switch (fault->integers) {
+    case MODC_INTEGERS_GOOD:
+        break;
+    case MODC_INTEGERS_STORAGE:
+        modc_print_text(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        modc_print_text(printer, ", current model as ");
+        print_storage(printer, &own->storage);
+        plain = fault->storage;
+        plain.transposed = own->storage.transposed;
+        if (modc_storage_equal(&plain, &own->storage)) {
+            modc_print_text(printer, ".");
+            break;
+        }
+        plain.transposed = false;
+        modc_print_text(printer, ". `storage: {");
+        modc_print_text(printer, name);
+        modc_print_text(printer, ": ");
+        print_storage(printer, &plain);
+        modc_print_text(printer,
+                        "}` in the spec takes it as it is; `modc quantize` rounds floats to the model's.");
+        break;
+    case MODC_INTEGERS_APART:
+        modc_print_text(printer,
+                        "current model multiplies by parts of it that share scales in other ways: load its "
+                        "floats.");
+        break;
+    case MODC_INTEGERS_UNKNOWN:
+        modc_print_text(printer, "nothing says how they were rounded, neither \"" MODC_STORAGE_KEY
+                                 "\" in the metadata of checkpoint nor `storage` of current model.");
+        break;
+    case MODC_INTEGERS_TEXT:
+        modc_print_text(printer, "\"" MODC_STORAGE_KEY
+                                 "\" in the metadata of checkpoint says what is no storage of integers.");
+        break;
+    case MODC_INTEGERS_MATRIX:
+        modc_print_text(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        modc_print_text(printer, ", which is for matrices.");
+        break;
+    case MODC_INTEGERS_WHOLE:
+    case MODC_INTEGERS_SCALES:
+        modc_print_text(printer, "checkpoint has it as ");
+        print_storage(printer, &fault->storage);
+        modc_print_text(printer, fault->integers == MODC_INTEGERS_WHOLE ? ", whose integers cannot be "
+                                                                        : ", whose scales cannot be ");
+        print_found(printer, fault);
+        modc_print_text(printer, ".");
+        break;
+    case MODC_INTEGERS_LONE:
+        modc_print_text(printer, "checkpoint has no ");
+        modc_print_text(printer, name);
+        modc_print_text(printer, MODC_SCALE_SUFFIX " beside them.");
+        break;
+    case MODC_INTEGERS_NUMBER:
+        modc_print_text(printer, name);
+        modc_print_text(printer, MODC_SCALE_SUFFIX " has what is not finite, or makes numbers that are not.");
+        break;
+    }
+}
+
+const struct modc_integer_code modc_integer_code = {
+    .is_held = is_held,
+    .read = read_held,
+    .equal = equal_held,
+    .numbers = write_numbers,
+    .keep = keep_scales,
+    .forget = forget_scales,
+    .copy = copy_scales,
+    .row_of = row_of,
+    .has = has_integers,
+    .tensor = tensor_in_file,
+    .get = get_integers,
+    .print = print_integers,
+};

@@ -17,11 +17,6 @@ void modc_report_forget_unexpected(struct modc_report *report)
     report->text_length = 0;
 }
 
-struct printer {
-    void (*write)(void *user, const char *text, size_t length);
-    void *user;
-};
-
 static size_t text_length(const char *text)
 {
     const char *end = text;
@@ -31,7 +26,7 @@ static size_t text_length(const char *text)
     return (size_t)(end - text);
 }
 
-static void print(const struct printer *printer, const char *text)
+void modc_print_text(const struct modc_printer *printer, const char *text)
 {
     size_t length = text_length(text);
 
@@ -39,7 +34,7 @@ static void print(const struct printer *printer, const char *text)
         printer->write(printer->user, text, length);
 }
 
-static void print_number(const struct printer *printer, uint64_t number)
+static void print_number(const struct modc_printer *printer, uint64_t number)
 {
     char digits[24];
     int i = (int)sizeof digits - 1;
@@ -49,66 +44,67 @@ static void print_number(const struct printer *printer, uint64_t number)
         digits[--i] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    print(printer, digits + i);
+    modc_print_text(printer, digits + i);
 }
 
 /* torch.Size([2, 3]) */
-static void print_size(const struct printer *printer, int ndim, const uint64_t *dims)
+void modc_print_size(const struct modc_printer *printer, int ndim, const uint64_t *dims)
 {
-    print(printer, "torch.Size([");
+    modc_print_text(printer, "torch.Size([");
     for (int i = 0; i < ndim; i++) {
         if (i > 0)
-            print(printer, ", ");
+            modc_print_text(printer, ", ");
         if (i == MODC_MAX_DIMS) {
-            print(printer, "...");
+            modc_print_text(printer, "...");
             break;
         }
         print_number(printer, dims[i]);
     }
-    print(printer, "])");
+    modc_print_text(printer, "])");
 }
 
-static void print_left_out(const struct printer *printer, int printed, int count)
+static void print_left_out(const struct modc_printer *printer, int printed, int count)
 {
     if (printed >= count)
         return;
-    print(printer, printed > 0 ? ", ... (" : "... (");
+    modc_print_text(printer, printed > 0 ? ", ... (" : "... (");
     print_number(printer, (uint64_t)(count - printed));
-    print(printer, " more)");
+    modc_print_text(printer, " more)");
 }
 
-static void print_missing(const struct printer *printer, const struct modc_report *report, const char *quote)
+static void print_missing(const struct modc_printer *printer, const struct modc_report *report,
+                          const char *quote)
 {
     int printed = 0;
 
     for (int i = 0; i < MODC_REPORT_KEYS && i < report->model->key_count; i++) {
         if ((report->missing[i / 8] >> i % 8 & 1) == 0)
             continue;
-        print(printer, printed++ > 0 ? ", " : "");
-        print(printer, quote);
-        print(printer, report->model->keys[i].name);
-        print(printer, quote);
+        modc_print_text(printer, printed++ > 0 ? ", " : "");
+        modc_print_text(printer, quote);
+        modc_print_text(printer, report->model->keys[i].name);
+        modc_print_text(printer, quote);
     }
     print_left_out(printer, printed, report->missing_count);
 }
 
-static void print_unexpected(const struct printer *printer, const struct modc_report *report,
+static void print_unexpected(const struct modc_printer *printer, const struct modc_report *report,
                              const char *quote)
 {
     const char *name = report->text;
 
     for (int i = 0; i < report->unexpected_held; i++) {
-        print(printer, i > 0 ? ", " : "");
-        print(printer, quote);
-        print(printer, name);
-        print(printer, quote);
+        modc_print_text(printer, i > 0 ? ", " : "");
+        modc_print_text(printer, quote);
+        modc_print_text(printer, name);
+        modc_print_text(printer, quote);
         name += text_length(name) + 1;
     }
     print_left_out(printer, report->unexpected_held, report->unexpected_count);
 }
 
 /* PyTorch's name for a type of the file, or the file's own. */
-static void print_dtype(const struct printer *printer, const char *file_name)
+static void print_dtype(const struct modc_printer *printer, const char *file_name)
 {
     static const char names[][2][16] = {
         {"BOOL", "torch.bool"},   {"U8", "torch.uint8"},      {"I8", "torch.int8"},
@@ -124,100 +120,14 @@ static void print_dtype(const struct printer *printer, const char *file_name)
         while (names[i][0][k] != '\0' && names[i][0][k] == file_name[k])
             k++;
         if (names[i][0][k] == file_name[k]) {
-            print(printer, names[i][1]);
+            modc_print_text(printer, names[i][1]);
             return;
         }
     }
-    print(printer, file_name);
+    modc_print_text(printer, file_name);
 }
 
-static void print_storage(const struct printer *printer, const struct modc_storage *storage)
-{
-    char text[MODC_STORAGE_TEXT];
-
-    modc_storage_text(storage, text);
-    print(printer, text);
-}
-
-/* "I8 torch.Size([2, 3])" */
-static void print_found(const struct printer *printer, const struct modc_fault *fault)
-{
-    print(printer, fault->found_dtype);
-    print(printer, " ");
-    print_size(printer, fault->found_ndim, fault->found_dims);
-}
-
-/* What is wrong with integers, and what to do. */
-static void print_integers(const struct printer *printer, const struct modc_report *report,
-                           const struct modc_fault *fault)
-{
-    const struct modc_integers *own = modc_integers_of(report->model, fault->key);
-    const char *name = report->model->keys[fault->key].name;
-    struct modc_storage plain;
-
-    print(printer, "integers mismatch for ");
-    print(printer, name);
-    print(printer, ": ");
-    switch (fault->integers) {
-    case MODC_INTEGERS_GOOD:
-        break;
-    case MODC_INTEGERS_STORAGE:
-        print(printer, "checkpoint has it as ");
-        print_storage(printer, &fault->storage);
-        print(printer, ", current model as ");
-        print_storage(printer, &own->storage);
-        plain = fault->storage;
-        plain.transposed = own->storage.transposed;
-        if (modc_storage_equal(&plain, &own->storage)) {
-            print(printer, ".");
-            break;
-        }
-        plain.transposed = false;
-        print(printer, ". `storage: {");
-        print(printer, name);
-        print(printer, ": ");
-        print_storage(printer, &plain);
-        print(printer, "}` in the spec takes it as it is; `modc quantize` rounds floats to the model's.");
-        break;
-    case MODC_INTEGERS_APART:
-        print(printer, "current model multiplies by parts of it that share scales in other ways: load its "
-                       "floats.");
-        break;
-    case MODC_INTEGERS_UNKNOWN:
-        print(printer, "nothing says how they were rounded, neither \"" MODC_STORAGE_KEY
-                       "\" in the metadata of checkpoint nor `storage` of current model.");
-        break;
-    case MODC_INTEGERS_TEXT:
-        print(printer,
-              "\"" MODC_STORAGE_KEY "\" in the metadata of checkpoint says what is no storage of integers.");
-        break;
-    case MODC_INTEGERS_MATRIX:
-        print(printer, "checkpoint has it as ");
-        print_storage(printer, &fault->storage);
-        print(printer, ", which is for matrices.");
-        break;
-    case MODC_INTEGERS_WHOLE:
-    case MODC_INTEGERS_SCALES:
-        print(printer, "checkpoint has it as ");
-        print_storage(printer, &fault->storage);
-        print(printer, fault->integers == MODC_INTEGERS_WHOLE ? ", whose integers cannot be "
-                                                              : ", whose scales cannot be ");
-        print_found(printer, fault);
-        print(printer, ".");
-        break;
-    case MODC_INTEGERS_LONE:
-        print(printer, "checkpoint has no ");
-        print(printer, name);
-        print(printer, MODC_SCALE_SUFFIX " beside them.");
-        break;
-    case MODC_INTEGERS_NUMBER:
-        print(printer, name);
-        print(printer, MODC_SCALE_SUFFIX " has what is not finite, or makes numbers that are not.");
-        break;
-    }
-}
-
-static void print_fault(const struct printer *printer, const struct modc_report *report,
+static void print_fault(const struct modc_printer *printer, const struct modc_report *report,
                         const struct modc_fault *fault)
 {
     const struct modc_key *key = &report->model->keys[fault->key];
@@ -228,42 +138,42 @@ static void print_fault(const struct printer *printer, const struct modc_report 
     case MODC_FAULT_SHAPE:
         for (int i = 0; i < key->ndim; i++)
             dims[i] = (uint64_t)key->dims[i];
-        print(printer, "size mismatch for ");
-        print(printer, key->name);
-        print(printer, ": copying a param with shape ");
-        print_size(printer, fault->found_ndim, fault->found_dims);
-        print(printer, " from checkpoint, the shape in current model is ");
-        print_size(printer, key->ndim, dims);
-        print(printer, ".");
+        modc_print_text(printer, "size mismatch for ");
+        modc_print_text(printer, key->name);
+        modc_print_text(printer, ": copying a param with shape ");
+        modc_print_size(printer, fault->found_ndim, fault->found_dims);
+        modc_print_text(printer, " from checkpoint, the shape in current model is ");
+        modc_print_size(printer, key->ndim, dims);
+        modc_print_text(printer, ".");
         break;
     case MODC_FAULT_DTYPE:
-        print(printer, "dtype mismatch for ");
-        print(printer, key->name);
-        print(printer, ": copying a param with dtype ");
+        modc_print_text(printer, "dtype mismatch for ");
+        modc_print_text(printer, key->name);
+        modc_print_text(printer, ": copying a param with dtype ");
         print_dtype(printer, fault->found_dtype);
-        print(printer, " from checkpoint, the dtype in current model is ");
+        modc_print_text(printer, " from checkpoint, the dtype in current model is ");
         print_dtype(printer, key->dtype == MODC_COMPLEX128 ? "C128" : modc_file_dtype(key->dtype, &rank));
-        print(printer, ".");
+        modc_print_text(printer, ".");
         break;
     case MODC_FAULT_TIE:
-        print(printer, "tied parameters differ: ");
-        print(printer, key->name);
-        print(printer, " and ");
-        print(printer, report->model->keys[fault->other].name);
-        print(printer, " are one tensor in current model, but have two values in checkpoint.");
+        modc_print_text(printer, "tied parameters differ: ");
+        modc_print_text(printer, key->name);
+        modc_print_text(printer, " and ");
+        modc_print_text(printer, report->model->keys[fault->other].name);
+        modc_print_text(printer, " are one tensor in current model, but have two values in checkpoint.");
         break;
     case MODC_FAULT_ALIGNMENT:
-        print(printer, "misaligned data for ");
-        print(printer, key->name);
-        print(printer, ": assigning needs its bytes to start at a multiple of their element size.");
+        modc_print_text(printer, "misaligned data for ");
+        modc_print_text(printer, key->name);
+        modc_print_text(printer, ": assigning needs its bytes to start at a multiple of their element size.");
         break;
     case MODC_FAULT_INTEGERS:
-        print_integers(printer, report, fault);
+        modc_integer_code_of(report->model)->print(printer, report, fault);
         break;
     }
 }
 
-static void print_format(const struct printer *printer, const struct modc_report *report)
+static void print_format(const struct modc_printer *printer, const struct modc_report *report)
 {
     static const char *const texts[] = {
         [MODC_FORMAT_OK] = "ok",
@@ -282,41 +192,41 @@ static void print_format(const struct printer *printer, const struct modc_report
         [MODC_FORMAT_PICKLE] = "this is a zip or a pickle, as torch.save writes them, not safetensors",
     };
 
-    print(printer, "Error while deserializing header: ");
-    print(printer, texts[report->format]);
+    modc_print_text(printer, "Error while deserializing header: ");
+    modc_print_text(printer, texts[report->format]);
     if (report->format == MODC_FORMAT_OFFSET) {
-        print(printer, report->name);
-        print(printer, "`");
+        modc_print_text(printer, report->name);
+        modc_print_text(printer, "`");
     }
     if (report->format_at > 0) {
-        print(printer, ": at byte ");
+        modc_print_text(printer, ": at byte ");
         print_number(printer, report->format_at);
     }
 }
 
-static void print_errors(const struct printer *printer, const struct modc_report *report)
+static void print_errors(const struct modc_printer *printer, const struct modc_report *report)
 {
     int held = report->fault_count < MODC_REPORT_FAULTS ? report->fault_count : MODC_REPORT_FAULTS;
 
-    print(printer, "Error(s) in loading state_dict for ");
-    print(printer, report->model->modules[0].class_name);
-    print(printer, ":");
+    modc_print_text(printer, "Error(s) in loading state_dict for ");
+    modc_print_text(printer, report->model->modules[0].class_name);
+    modc_print_text(printer, ":");
     if (report->strict && report->missing_count > 0) {
-        print(printer, "\n\tMissing key(s) in state_dict: ");
+        modc_print_text(printer, "\n\tMissing key(s) in state_dict: ");
         print_missing(printer, report, "\"");
-        print(printer, ". ");
+        modc_print_text(printer, ". ");
     }
     if (report->strict && report->unexpected_count > 0) {
-        print(printer, "\n\tUnexpected key(s) in state_dict: ");
+        modc_print_text(printer, "\n\tUnexpected key(s) in state_dict: ");
         print_unexpected(printer, report, "\"");
-        print(printer, ". ");
+        modc_print_text(printer, ". ");
     }
     for (int i = 0; i < held; i++) {
-        print(printer, "\n\t");
+        modc_print_text(printer, "\n\t");
         print_fault(printer, report, &report->faults[i]);
     }
     if (held < report->fault_count) {
-        print(printer, "\n\t");
+        modc_print_text(printer, "\n\t");
         print_left_out(printer, 0, report->fault_count - held);
     }
 }
@@ -324,21 +234,21 @@ static void print_errors(const struct printer *printer, const struct modc_report
 void modc_report_print(const struct modc_report *report,
                        void (*write)(void *user, const char *text, size_t length), void *user)
 {
-    struct printer printer = {write, user};
+    struct modc_printer printer = {write, user};
 
     if (report->status == MODC_FORMAT) {
         print_format(&printer, report);
     } else if (report->status == MODC_KEYS && report->model != NULL) {
         print_errors(&printer, report);
     } else if (report->status != MODC_OK) {
-        print(&printer, modc_status_text(report->status));
+        modc_print_text(&printer, modc_status_text(report->status));
     } else if (report->missing_count == 0 && report->unexpected_count == 0) {
-        print(&printer, "<All keys matched successfully>");
+        modc_print_text(&printer, "<All keys matched successfully>");
     } else {
-        print(&printer, "_IncompatibleKeys(missing_keys=[");
+        modc_print_text(&printer, "_IncompatibleKeys(missing_keys=[");
         print_missing(&printer, report, "'");
-        print(&printer, "], unexpected_keys=[");
+        modc_print_text(&printer, "], unexpected_keys=[");
         print_unexpected(&printer, report, "'");
-        print(&printer, "])");
+        modc_print_text(&printer, "])");
     }
 }

@@ -838,7 +838,8 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
             return MODC_POINTER;
     }
     params->version++;
-    modc_forget_scales(params);
+    if (modc_integer_code_of(model) != NULL)
+        modc_integer_code_of(model)->forget(params);
     for (int i = 0; i < model->key_count; i++) {
         modc_get_tensor(params, i, &tensor);
         if (model->keys[i].tied == 0)

@@ -129,7 +129,8 @@ enum modc_status modc_bind(struct modc_params *params, const struct modc_model *
     params->model = model;
     params->version = 1;
     params->block = block;
-    modc_forget_scales(params);
+    if (modc_integer_code_of(model) != NULL)
+        modc_integer_code_of(model)->forget(params);
     for (int i = 0; i < model->key_count; i++) {
         const struct modc_key *key = &model->keys[i];
 
@@ -302,7 +303,8 @@ enum modc_status modc_to(const struct modc_params *from, struct modc_params *to)
         else
             modc_get(from, i, out);
     }
-    modc_copy_scales(from, to);
+    if (modc_integer_code_of(to->model) != NULL)
+        modc_integer_code_of(to->model)->copy(from, to);
     to->version++;
     return MODC_OK;
 }
@@ -417,14 +419,16 @@ struct saving {
 static const struct modc_integers *saved_integers(const struct saving *saving, int key)
 {
     const struct modc_model *model = saving->params->model;
-    const struct modc_integers *row = model->integer_count > 0 ? modc_integers_of(model, key) : NULL;
+    const struct modc_integers *row = model->integer_count > 0
+                                          ? modc_integer_code_of(model)->row_of(model, key)
+                                          : NULL;
     const size_t at = row != NULL ? (size_t)(row - model->integers) : 0;
 
     if (row == NULL)
         return NULL;
     if (at / 8 < sizeof saving->integers)
         return (saving->integers[at / 8] >> at % 8 & 1) != 0 ? row : NULL;
-    return modc_has_integers(saving->params, row) ? row : NULL;
+    return modc_integer_code_of(model)->has(saving->params, row) ? row : NULL;
 }
 
 static void find_saved_integers(struct saving *saving)
@@ -433,7 +437,7 @@ static void find_saved_integers(struct saving *saving)
 
     memset(saving->integers, 0, sizeof saving->integers);
     for (int i = 0; i < model->integer_count && (size_t)i / 8 < sizeof saving->integers; i++)
-        if (modc_has_integers(saving->params, &model->integers[i]))
+        if (modc_integer_code_of(model)->has(saving->params, &model->integers[i]))
             saving->integers[i / 8] |= (unsigned char)(1u << i % 8);
 }
 
@@ -452,7 +456,7 @@ static void get_key(const struct modc_writer *writer, int index, struct modc_nam
         return;
     named->name = model->keys[key].name;
     if (row != NULL)
-        modc_integers_tensor(saving->params, row, scales, &named->tensor);
+        modc_integer_code_of(model)->tensor(saving->params, row, scales, &named->tensor);
     else
         modc_get_tensor(saving->params, key, &named->tensor);
 }
@@ -460,17 +464,18 @@ static void get_key(const struct modc_writer *writer, int index, struct modc_nam
 static enum modc_status copy_key(const struct modc_writer *writer, int index, void *out)
 {
     const struct saving *saving = writer->user;
-    const int keys = saving->params->model->key_count;
+    const struct modc_model *model = saving->params->model;
+    const int keys = model->key_count;
     const struct modc_integers *row = saved_integers(saving, index < keys ? index : index - keys);
     struct modc_tensor tensor;
 
     if (row == NULL)
         return modc_get(saving->params, index, out);
     if (index < keys) {
-        modc_get_integers(saving->params, row, out);
+        modc_integer_code_of(model)->get(saving->params, row, out);
         return MODC_OK;
     }
-    modc_integers_tensor(saving->params, row, true, &tensor);
+    modc_integer_code_of(model)->tensor(saving->params, row, true, &tensor);
     memcpy(out, tensor.data, modc_tensor_bytes(&tensor));
     return MODC_OK;
 }
@@ -503,8 +508,12 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
     MODC_TRY(modc_settle(params));
 
     struct saving saving;
-    struct modc_writer writer = {
-        2 * params->model->key_count, &saving, get_key, copy_key, suffix_of_key, stored_key};
+    struct modc_writer writer = {2 * params->model->key_count,
+                                 &saving,
+                                 get_key,
+                                 copy_key,
+                                 suffix_of_key,
+                                 modc_integer_code_of(params->model) != NULL ? stored_key : NULL};
     struct modc_state_call call = {params, 0, "", NULL, NULL, 0, 0, NULL, false};
     enum modc_status status = run_hooks(MODC_STATE_DICT_PRE, &call);
 
@@ -678,7 +687,10 @@ static bool same_dtype(const struct load *load, const struct modc_key *key, cons
 /* Whether the item is integers with scales, of a key with floats. */
 static bool is_held(const struct load *load, int index, const struct modc_item *item)
 {
-    return (load->flags & MODC_ASSIGN) == 0 && modc_is_held(&load->reader, &load->model->keys[index], item);
+    const struct modc_integer_code *code = modc_integer_code_of(load->model);
+
+    return code != NULL && (load->flags & MODC_ASSIGN) == 0 &&
+           code->is_held(&load->reader, &load->model->keys[index], item);
 }
 
 /* Whether it is the scales of an item that is. */
@@ -694,8 +706,10 @@ static bool is_scales(const struct load *load, const struct modc_item *item)
 static enum modc_integers_fault read_held(const struct load *load, int index, const struct modc_item *item,
                                           struct modc_held *held, struct modc_item *wrong)
 {
-    return modc_held_read(&load->reader, &load->model->keys[index], modc_integers_of(load->model, index),
-                          item, held, wrong);
+    const struct modc_integer_code *code = modc_integer_code_of(load->model);
+
+    return code->read(&load->reader, &load->model->keys[index], code->row_of(load->model, index), item, held,
+                      wrong);
 }
 
 static void check_held(struct load *load, int index, const struct modc_item *item)
@@ -771,7 +785,8 @@ static bool same_held(const struct load *load, int a, const struct modc_item *fi
     if (!is_held(load, a, first) || !is_held(load, b, second))
         return false;
     return read_held(load, a, first, &held, &wrong) != MODC_INTEGERS_GOOD ||
-           read_held(load, b, second, &other, &wrong) != MODC_INTEGERS_GOOD || modc_held_equal(&held, &other);
+           read_held(load, b, second, &other, &wrong) != MODC_INTEGERS_GOOD ||
+           modc_integer_code_of(load->model)->equal(&held, &other);
 }
 
 static void check_ties(struct load *load)
@@ -910,11 +925,12 @@ static void copy_item(struct load *load, int index, const struct modc_item *item
         struct modc_item wrong;
 
         read_held(load, index, item, &held, &wrong); /* it was checked */
-        modc_held_numbers(&held, key->dtype, pointer_of(load->params, index));
-        modc_keep_scales(load->params, index, &held);
+        modc_integer_code_of(model)->numbers(&held, key->dtype, pointer_of(load->params, index));
+        modc_integer_code_of(model)->keep(load->params, index, &held);
         return;
     }
-    modc_keep_scales(load->params, index, NULL);
+    if (modc_integer_code_of(model) != NULL)
+        modc_integer_code_of(model)->keep(load->params, index, NULL);
     if ((load->flags & MODC_ASSIGN) == 0) {
         modc_convert(pointer_of(load->params, index), key->dtype, item->data, (enum modc_dtype)item->dtype,
                      key_count(key));

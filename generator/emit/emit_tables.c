@@ -304,7 +304,9 @@ static void print_model_abilities(struct emit *e, struct text *out)
                     "    .extern_list = offsetof(struct %s, externs),\n",
                     e->m);
     if (e->plan->uses)
-        text_add(out, "    .integer_count = MODC_ROWS(integers_table), .integers = integers_table,\n");
+        text_add(
+            out,
+            "    .integer_count = MODC_ROWS(integers_table), .integers = integers_table,\n    .integer_code = &modc_integer_code,\n");
     if (e->plan->backend->apart)
         text_printf(out, "    .device = &modc_%s_device,\n", e->plan->backend->name);
     if (e->tree->rollout)

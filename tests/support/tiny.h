@@ -212,6 +212,7 @@ const struct modc_model tiny_model = {
     .unmet = unmet_requirement,
     .integer_count = sizeof integers / sizeof integers[0],
     .integers = integers,
+    .integer_code = &modc_integer_code,
 };
 
 #endif

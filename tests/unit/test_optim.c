@@ -255,7 +255,7 @@ static void test_steps(void **state)
         snprintf(
             command, sizeof command,
             "%s -std=c99 " WARNINGS
-            " -Iruntime -o %s/steps %s/steps.c runtime/modc_state.c runtime/modc_integers.c "
+            " -Iruntime -o %s/steps %s/steps.c runtime/modc_state.c runtime/modc_integers.c runtime/modc_report.c "
             "runtime/modc_safetensors.c runtime/modc_safetensors_write.c runtime/modc_dtype.c runtime/modc_names.c -lm && %s/steps <%s/in >%s/out",
             how, folder, folder, folder, folder, folder);
         assert_int_equal(system(command), 0);

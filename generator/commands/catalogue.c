@@ -172,10 +172,15 @@ static void json_places(struct text *text, unsigned flags)
     static const struct {
         unsigned flag;
         const char *name;
-    } places[] = {{FUNCTION_TORCH, "torch"},        {FUNCTION_FUNCTIONAL, "functional"},
-                  {FUNCTION_METHOD, "method"},      {FUNCTION_RETURNS, "returns"},
-                  {FUNCTION_VISION, "torchvision"}, {FUNCTION_NN, "nn"},
-                  {FUNCTION_ROWS, "generation"},    {FUNCTION_OWN, "own"}};
+    } places[] = {{FUNCTION_TORCH, "torch"},
+                  {FUNCTION_FUNCTIONAL, "functional"},
+                  {FUNCTION_METHOD, "method"},
+                  {FUNCTION_RETURNS, "returns"},
+                  {FUNCTION_VISION, "torchvision"},
+                  {FUNCTION_NN, "nn"},
+                  {FUNCTION_ROWS, "generation"},
+                  {FUNCTION_OWN, "own"},
+                  {FUNCTION_QUANTIZATION, "quantization"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -313,7 +318,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
                   {FUNCTION_VISION, "torchvision.", ""},
                   {FUNCTION_NN, "torch.nn.", ""},
                   {FUNCTION_ROWS, "", ", in models with generation:"},
-                  {FUNCTION_OWN, "", ", modc's own"}};
+                  {FUNCTION_OWN, "", ", modc's own"},
+                  {FUNCTION_QUANTIZATION, "torch.ao.quantization.", ", here by its bare name too"}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)

@@ -368,6 +368,9 @@ void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count);
 struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs,
                   int count);
 
+/* Whether torch.ao.quantization has a class with arguments, or a record of such classes, under the name. */
+bool eval_is_quantization_default(const char *name);
+
 /* What torch.tensor makes of a number or nested lists of numbers: in `dtype`, or NULL: as they are. EV_NONE: it is neither,
  * without a message. */
 struct ev build_tensor(struct eval *eval, struct loc loc, const struct ev *data, const enum dtype *dtype);

@@ -133,8 +133,9 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         return ev_bad(loc);
     eval_raises(eval, module->spec_class ? "AttributeError" : NULL);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
-    if (module->lazy && module->layer == module->lazy) {
-        diag_hint(eval->cx, "its parameters are made by its first call");
+    if (module->lazy && !module->resolved) {
+        diag_hint(eval->cx, "its %s are made by its first call",
+                  module->lazy->becomes ? "parameters" : "buffers");
     } else if (diag_nearest(name, known, count)) {
         diag_hint_nearest(eval->cx, name, known, count);
     } else if (module->child_count > 0 && module->child_count <= 8 && !module->spec_class) {
@@ -155,6 +156,14 @@ static const struct inner_space {
     unsigned flags;
 } inner_spaces[] = {
     {"torch.nn", 0},
+    {"torch.nn.qat", 0},
+    {"torch.ao", 0},
+    {"torch.ao.nn", 0},
+    {"torch.ao.nn.qat", 0},
+    {EVAL_QUANTIZATION, 0},
+    {EVAL_QUANTIZATION ".observer", 0},
+    {EVAL_QUANTIZATION ".fake_quantize", 0},
+    {EVAL_QUANTIZATION ".qconfig", 0},
     {"torch.nn.functional", 0},
     {"torch.nn.Transformer", FUNCTION_NN},
     {"torch.jit", 0},
@@ -258,7 +267,17 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         diag_error(eval->cx, expr->name_loc, "modc does not know math.%s", name);
         return ev_bad(expr->loc);
     }
+    if ((strcmp(space->text, "torch.nn.qat") == 0 || strcmp(space->text, "torch.ao.nn.qat") == 0) &&
+        layer_find_qat(name) && eval_find_class(eval, layer_find_qat(name)->name, false, expr->loc, &out))
+        return out;
+    if (strncmp(space->text, EVAL_QUANTIZATION, strlen(EVAL_QUANTIZATION)) == 0 &&
+        (eval_find_class(eval, name, false, expr->loc, &out) ||
+         eval_find_function(name, FUNCTION_QUANTIZATION, expr->loc, &out) ||
+         eval_find_quantization(eval, name, expr->loc, &out)))
+        return out;
     if (strcmp(space->text, "torch") == 0) {
+        if (eval_find_scheme(name, expr->loc, &out))
+            return out;
         if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_TORCH, PYTORCH_TORCH, expr->loc, &out))
             return out;

@@ -594,6 +594,11 @@ bool eval_call_builtin(struct eval *eval, const struct ev *value, const struct e
             diag_error(eval->cx, call->loc, "%s does not take these arguments", attr->text);
         return true;
     }
+    if (base.kind == EV_CLASS && strcmp(attr->text, "with_args") == 0 && layer_find(base.text) &&
+        layer_find(base.text)->factory) {
+        *out = eval_with_args(eval, &base, call);
+        return true;
+    }
     if (base.kind == EV_SPACE && strcmp(base.text, "math") == 0) {
         *out = eval_math(eval, attr->text, call);
         return out->kind != EV_ELLIPSIS;

@@ -123,7 +123,9 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
     enum dtype dtype;
 
     if (eval_find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
-        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS | FUNCTION_ROWS | FUNCTION_OWN, loc, out))
+        eval_find_function(
+            name, FUNCTION_TORCH | FUNCTION_RETURNS | FUNCTION_ROWS | FUNCTION_QUANTIZATION | FUNCTION_OWN,
+            loc, out))
         return true;
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
         *out = ev_float(loc, name[0] == 'i'   ? INFINITY
@@ -403,7 +405,8 @@ struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *e
         eval_find_class(eval, expr->text, true, expr->loc, &out) ||
         eval_find_global(expr->text, expr->loc, &out) ||
         eval_find_in_place(eval, expr->text, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out) ||
-        eval_find_class(eval, expr->text, false, expr->loc, &out))
+        eval_find_class(eval, expr->text, false, expr->loc, &out) ||
+        eval_find_quantization(eval, expr->text, expr->loc, &out))
         return out;
     unknown_name(eval, scope, expr);
     return ev_bad(expr->loc);

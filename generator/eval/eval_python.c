@@ -443,7 +443,16 @@ static struct ev python_pow(struct eval *eval, const struct call *call)
     return eval_binary(eval, call->loc, OP_POW, &call->args[0], &call->args[1]);
 }
 
-/* A class or a function with arguments that each call has. */
+struct ev eval_with_args(struct eval *eval, const struct ev *callable, const struct call *call)
+{
+    struct ev out = *callable;
+    struct call *preset = ARENA_NEW(&eval->cx->arena, struct call);
+
+    *preset = out.preset ? eval_with_preset(eval, out.preset, call) : *call;
+    out.preset = preset;
+    return out;
+}
+
 static struct ev python_partial(struct eval *eval, const struct call *call)
 {
     struct ev out = call->args[0];
@@ -457,10 +466,7 @@ static struct ev python_partial(struct eval *eval, const struct call *call)
     preset->names++;
     preset->locs++;
     preset->count--;
-    if (out.preset)
-        *preset = eval_with_preset(eval, out.preset, preset);
-    out.preset = preset;
-    return out;
+    return eval_with_args(eval, &out, preset);
 }
 
 #define GONE_THROUGH "what can be gone through: tuples, lists, lists of modules, tensors of known length"

@@ -17,6 +17,12 @@
 /* What torch.float16 and the like are, which no value has: other types are not equal to it. */
 #define EVAL_DTYPE "dtype"
 
+#define EVAL_QUANTIZATION "torch.ao.quantization"
+
+/* eval_quantization.c: torch.NAME; and what torch.ao.quantization has beside classes and functions, while the tree is built. */
+bool eval_find_scheme(const char *name, struct loc loc, struct ev *out);
+bool eval_find_quantization(struct eval *eval, const char *name, struct loc loc, struct ev *out);
+
 /* The fault that such a type is used; `loc` is the place of its name. */
 void eval_refuse_dtype(struct eval *eval, struct loc loc);
 /* ---- build.c ---- */
@@ -175,6 +181,9 @@ struct ev eval_file_tensor(struct eval *eval, struct loc loc, const struct ev *f
 /* ---- eval_call.c ---- */
 
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* A class or a function with arguments that each call has. */
+struct ev eval_with_args(struct eval *eval, const struct ev *callable, const struct call *call);
 
 /* The arguments of a call behind those that functools.partial gave; by name the later ones count. */
 struct call eval_with_preset(struct eval *eval, const struct call *preset, const struct call *given);

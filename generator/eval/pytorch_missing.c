@@ -28,10 +28,10 @@ const struct pytorch_class pytorch_classes[] = {
      "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values values_copy "},
     {"Quantised tensors", "is about quantised tensors, which modc has none of",
      "'storage:' keeps weights in narrow types",
-     " choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine "
-     "fake_quantize_per_tensor_affine fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+     " choose_qparams_optimized dequantize empty_quantized "
+     "fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
      "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
-     "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fused_moving_avg_obs_fake_quant int_repr "
+     "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix int_repr "
      "q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme "
      "quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru "
      "quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "

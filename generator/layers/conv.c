@@ -24,45 +24,54 @@ extern const struct layer_row conv_rows[];
         "min(dilation) > 0", "dilation must be positive, found {dilation}"                                   \
     }
 
-/* zeros and ones: the defaults as tuples, which are not printed. */
-#define CONVOLUTION(rank, kind, zeros, ones, axes)                                                           \
-    {                                                                                                        \
-        .name = "Conv" #rank "d", .args = {{"in_channels", ARG_INT, NULL},                                   \
-                                           {"out_channels", ARG_INT, NULL},                                  \
-                                           {"kernel_size", kind, NULL},                                      \
-                                           {"stride", kind, "1"},                                            \
-                                           {"padding", kind, "0"},                                           \
-                                           {"dilation", kind, "1"},                                          \
-                                           {"groups", ARG_INT, "1"},                                         \
-                                           {"bias", ARG_BOOL, "True"},                                       \
-                                           {"padding_mode", ARG_STRING, "'zeros'"}},                         \
-        .params = {{.name = "weight",                                                                        \
-                    .shape = "out_channels, in_channels // groups, " TAPS_##rank,                            \
-                    .init = "kaiming_uniform_(a=5 ** 0.5)"},                                                 \
-                   {.name = "bias",                                                                          \
-                    .shape = "out_channels",                                                                 \
-                    .init = "uniform_(-bound, bound)",                                                       \
-                    .when = "bias",                                                                          \
-                    .with = "bound = 1 / sqrt(in_channels // groups * " AREA_##rank ")"}},                   \
-        .checks =                                                                                            \
-            {CHECKS,                                                                                         \
-             {"padding != 'same' or stride == " ones,                                                        \
-              "padding='same' is not supported for strided convolutions"},                                   \
-             {"padding_mode in ('zeros', 'reflect', 'replicate', 'circular')",                               \
-              "padding_mode must be one of zeros, reflect, replicate, circular, found {padding_mode!r}"}},   \
-        .forward =                                                                                           \
-            "forward(input):\n"                                                                              \
-            "    explicit = padding_mode != 'zeros'\n"                                                       \
-            "    return conv" #rank                                                                          \
-            "d(pad(input, _conv_padding(padding, kernel_size, dilation), padding_mode) if "                  \
-            "explicit else input, weight, bias, stride, 0 if explicit else padding, dilation, groups)",      \
-        .extra_repr = "{in_channels}, {out_channels}, kernel_size={kernel_size}, stride={stride}"            \
-                      "[padding != " zeros "?, padding={padding}][dilation != " ones                         \
-                      "?, dilation={dilation}]"                                                              \
-                      "[groups != 1?, groups={groups}][not bias?, bias=False]"                               \
-                      "[padding_mode != 'zeros'?, padding_mode={padding_mode}]",                             \
-        .doc = #rank "-D cross-correlation over (N, C, " axes ")",                                           \
+/* zeros and ones: the defaults as tuples, which are not printed; `more`, `more_checks`: a further argument
+ * and a check, behind commas of their own. */
+#define CONVOLUTION(title, more, more_checks, weights, rank, kind, zeros, ones, ...)                                   \
+    {                                                                                                                  \
+        .name = title "Conv" #rank "d",                                                                                \
+        .args = {{"in_channels", ARG_INT, NULL},                                                                       \
+                 {"out_channels", ARG_INT, NULL},                                                                      \
+                 {"kernel_size", kind, NULL},                                                                          \
+                 {"stride", kind, "1"},                                                                                \
+                 {"padding", kind, "0"},                                                                               \
+                 {"dilation", kind, "1"},                                                                              \
+                 {"groups", ARG_INT, "1"},                                                                             \
+                 {"bias", ARG_BOOL, "True"},                                                                           \
+                 {"padding_mode", ARG_STRING, "'zeros'"} more},                                                        \
+        .params = {{.name = "weight",                                                                                  \
+                    .shape = "out_channels, in_channels // groups, " TAPS_##rank,                                      \
+                    .init = "kaiming_uniform_(a=5 ** 0.5)"},                                                           \
+                   {.name = "bias",                                                                                    \
+                    .shape = "out_channels",                                                                           \
+                    .init = "uniform_(-bound, bound)",                                                                 \
+                    .when = "bias",                                                                                    \
+                    .with = "bound = 1 / sqrt(in_channels // groups * " AREA_##rank ")"}},                             \
+        .checks =                                                                                                      \
+            {CHECKS,                                                                                                   \
+             {"padding != 'same' or stride == " ones,                                                                  \
+              "padding='same' is not supported for strided convolutions"},                                             \
+             {"padding_mode in ('zeros', 'reflect', 'replicate', 'circular')",                                         \
+              "padding_mode must be one of zeros, reflect, replicate, circular, found {padding_mode!r}"} more_checks}, \
+        .forward = "forward(input):\n"                                                                                 \
+                   "    explicit = padding_mode != 'zeros'\n"                                                          \
+                   "    return conv" #rank                                                                             \
+                   "d(pad(input, _conv_padding(padding, kernel_size, dilation), padding_mode) if "                     \
+                   "explicit else input, " weights                                                                     \
+                   ", bias, stride, 0 if explicit else padding, dilation, groups)",                                    \
+        .extra_repr = "{in_channels}, {out_channels}, kernel_size={kernel_size}, stride={stride}"                      \
+                      "[padding != " zeros "?, padding={padding}][dilation != " ones                                   \
+                      "?, dilation={dilation}]"                                                                        \
+                      "[groups != 1?, groups={groups}][not bias?, bias=False]"                                         \
+                      "[padding_mode != 'zeros'?, padding_mode={padding_mode}]",                                       \
+        __VA_ARGS__                                                                                                    \
     }
+#define PLAIN(rank, kind, zeros, ones, axes)                                                                 \
+    CONVOLUTION("", , , "weight", rank, kind, zeros, ones,                                                   \
+                .doc = #rank "-D cross-correlation over (N, C, " axes ")")
+#define QAT(rank, kind, zeros, ones)                                                                         \
+    CONVOLUTION("qat.", LAYER_QCONFIG, LAYER_QCONFIG_CHECK, "weight_fake_quant(weight)", rank, kind, zeros,  \
+                ones, .children = {LAYER_WEIGHT_FAKE_QUANT},                                                 \
+                .doc = "Conv" #rank "d, whose weight a fake quantizer of the qconfig rounds")
 
 #define TRANSPOSED(rank, kind, zeros, ones, axes)                                                            \
     {                                                                                                        \
@@ -97,11 +106,14 @@ extern const struct layer_row conv_rows[];
     }
 
 const struct layer_row conv_rows[] = {
-    CONVOLUTION(1, ARG_SINGLE, "(0,)", "(1,)", "L"),
-    CONVOLUTION(2, ARG_PAIR, "(0, 0)", "(1, 1)", "H, W"),
-    CONVOLUTION(3, ARG_TRIPLE, "(0, 0, 0)", "(1, 1, 1)", "D, H, W"),
+    PLAIN(1, ARG_SINGLE, "(0,)", "(1,)", "L"),
+    PLAIN(2, ARG_PAIR, "(0, 0)", "(1, 1)", "H, W"),
+    PLAIN(3, ARG_TRIPLE, "(0, 0, 0)", "(1, 1, 1)", "D, H, W"),
     TRANSPOSED(1, ARG_SINGLE, "(0,)", "(1,)", "L"),
     TRANSPOSED(2, ARG_PAIR, "(0, 0)", "(1, 1)", "H, W"),
     TRANSPOSED(3, ARG_TRIPLE, "(0, 0, 0)", "(1, 1, 1)", "D, H, W"),
+    QAT(1, ARG_SINGLE, "(0,)", "(1,)"),
+    QAT(2, ARG_PAIR, "(0, 0)", "(1, 1)"),
+    QAT(3, ARG_TRIPLE, "(0, 0, 0)", "(1, 1, 1)"),
     {.name = NULL},
 };

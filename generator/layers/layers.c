@@ -9,7 +9,7 @@
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
     padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[],
-    transformer_rows[], extern_rows[];
+    transformer_rows[], quantization_rows[], extern_rows[];
 
 const struct layer_family layer_families[] = {
     {"containers", container_rows},
@@ -31,20 +31,21 @@ const struct layer_family layer_families[] = {
     {"losses", loss_rows},
     {"lazy", lazy_rows},
     {"returns", return_rows},
+    {"quantisation", quantization_rows},
     {"bodies in C", extern_rows},
     {NULL, NULL},
     {NULL, NULL},
 };
 
 extern const struct function_row product_functions[], linalg_functions[], conv_functions[], pad_functions[],
-    fold_functions[], pool_functions[], norm_functions[], activation_functions[], random_functions[],
-    choose_functions[], index_functions[], write_functions[], shape_functions[], convert_functions[],
-    reduce_functions[], order_functions[], create_functions[], math_functions[], special_functions[],
-    arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[], distance_functions[],
-    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
-    transformer_functions[], rnn_functions[], loss_functions[], return_functions[], fft_functions[],
-    complex_functions[], grid_functions[], box_functions[], extern_functions[], generation_functions[],
-    second_names[];
+    fold_functions[], pool_functions[], norm_functions[], quantization_functions[], activation_functions[],
+    random_functions[], choose_functions[], index_functions[], write_functions[], shape_functions[],
+    convert_functions[], reduce_functions[], order_functions[], create_functions[], math_functions[],
+    special_functions[], arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[],
+    distance_functions[], shuffle_functions[], resample_functions[], einsum_functions[],
+    attention_functions[], transformer_functions[], rnn_functions[], loss_functions[], return_functions[],
+    fft_functions[], complex_functions[], grid_functions[], box_functions[], extern_functions[],
+    generation_functions[], second_names[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -54,6 +55,7 @@ const struct function_family function_families[] = {
     {"folding", fold_functions},
     {"pooling", pool_functions},
     {"normalising", norm_functions},
+    {"quantising", quantization_functions},
     {"activations", activation_functions},
     {"random", random_functions},
     {"choosing", choose_functions},
@@ -95,6 +97,15 @@ const struct layer_row *layer_find(const char *name)
     for (const struct layer_family *family = layer_families; family->rows; family++)
         for (const struct layer_row *row = family->rows; row->name; row++)
             if (strcmp(row->name, name) == 0)
+                return row;
+    return NULL;
+}
+
+const struct layer_row *layer_find_qat(const char *name)
+{
+    for (const struct layer_family *family = layer_families; family->rows; family++)
+        for (const struct layer_row *row = family->rows; row->name; row++)
+            if (strncmp(row->name, "qat.", 4) == 0 && strcmp(row->name + 4, name) == 0)
                 return row;
     return NULL;
 }

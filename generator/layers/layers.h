@@ -113,8 +113,29 @@ struct layer_row {
      * it is the extent of the first input along `axis`. */
     const char *becomes;
     int axis;
+    /* Of an axis of the first input, which this says over arguments and children, its extent is `channels` in the shapes of buffers;
+     * None: that is 1. See note [lazy modules] in module.h. */
+    const char *channels;
+    bool factory;    /* NAME.with_args(...) is the class with these arguments */
     const char *doc; /* one line for `modc layers` */
 };
+
+/* Of rows of torch.ao.nn.qat: their last argument and its check, behind commas, and what rounds their weight. */
+#define LAYER_QCONFIG                                                                                        \
+    ,                                                                                                        \
+    {                                                                                                        \
+        "qconfig", ARG_ANY, "None"                                                                           \
+    }
+#define LAYER_QCONFIG_CHECK                                                                                  \
+    ,                                                                                                        \
+    {                                                                                                        \
+        "hasattr(qconfig, 'weight')",                                                                        \
+            "qconfig must be a QConfig, as default_qat_qconfig is one, found {qconfig}"                      \
+    }
+#define LAYER_WEIGHT_FAKE_QUANT                                                                              \
+    {                                                                                                        \
+        "weight_fake_quant", "qconfig.weight()"                                                              \
+    }
 
 struct layer_family {
     const char *name;             /* for `modc layers` */
@@ -123,6 +144,7 @@ struct layer_family {
 extern const struct layer_family layer_families[]; /* end with one without rows */
 
 const struct layer_row *layer_find(const char *name);
+const struct layer_row *layer_find_qat(const char *name); /* of torch.ao.nn.qat: row "qat.NAME" */
 
 /* A ParameterList or ParameterDict: what is indexed are its tensors. */
 bool module_holds_parameters(const struct module *module);
@@ -155,8 +177,9 @@ enum {
     FUNCTION_NN = 4096,      /* torch.nn.NAME: static methods of its classes */
     FUNCTION_ROWS = 8192,    /* modc's own, of models with `generation:` */
     FUNCTION_OWN = 16384,    /* modc's own, by its bare name */
+    FUNCTION_QUANTIZATION = 32768, /* torch.ao.quantization.NAME, by its bare name too */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS |
-                       FUNCTION_VISION | FUNCTION_NN | FUNCTION_ROWS | FUNCTION_OWN
+                       FUNCTION_VISION | FUNCTION_NN | FUNCTION_ROWS | FUNCTION_OWN | FUNCTION_QUANTIZATION
 };
 
 struct function_row {

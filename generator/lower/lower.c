@@ -630,11 +630,14 @@ bool lower_resolve(struct cx *cx, struct module_tree *tree)
     for (int i = 0; i < tree->lazy_count && !called; i++) {
         const struct module *module = tree->lazy[i];
 
-        if (module->layer != module->lazy || module->faulty)
+        if (module->resolved || module->faulty || (module->parent->lazy && !module->parent->resolved))
             continue;
-        diag_error(cx, module->loc, "'%s' is never called, so its %s is not known", module->path,
-                   layer_find(module->lazy->becomes)->args[0].name);
-        diag_hint(cx, "call it, or write %s with all its arguments", module->lazy->becomes);
+        diag_error(cx, module->loc, "'%s' is never called, so its %s %s not known", module->path,
+                   module_waits_for(module), module->lazy->channels ? "are" : "is");
+        if (module->lazy->becomes)
+            diag_hint(cx, "call it, or write %s with all its arguments", module->lazy->becomes);
+        else
+            diag_hint(cx, "call it, or leave it out");
     }
     for (int i = 0; i < tree->module_count; i++)
         tree->modules[i]->calls = 0;

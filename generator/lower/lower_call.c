@@ -251,31 +251,33 @@ static bool see_call(struct eval *eval, struct module *module, const struct call
 {
     struct module_tree *tree = ((struct lower *)eval)->tree;
     const struct layer_row *row = module->lazy;
-    const char *name = layer_find(row->becomes)->args[0].name;
+    const char *name = module_waits_for(module);
     const struct value *input = NULL;
-    int64_t extent;
-    int axis, ndim = 0;
+    const char *first = row->channels ? lower_row_signature(eval, row->forward)->args[0].name : "input";
+    int64_t extent, counted, axis = row->axis;
+    int ndim = 0;
 
+    if (row->channels)
+        module_has_channels(eval->cx, tree, module, &axis);
     for (int i = 0; i < call->count; i++)
-        if (ev_has_value(&call->args[i]) &&
-            (call->names[i] ? strcmp(call->names[i], "input") == 0 : i == 0)) {
+        if (ev_has_value(&call->args[i]) && (call->names[i] ? strcmp(call->names[i], first) == 0 : i == 0)) {
             input = call->args[i].tensor;
             ndim = input->ndim - (call->args[i].kind == EV_COMPLEX);
         }
-    axis = row->axis >= 0 ? row->axis : ndim + row->axis;
-    if (!input || axis < 0 || axis >= ndim) {
+    counted = axis >= 0 ? axis : ndim + axis;
+    if (!input || counted < 0 || counted >= ndim) {
         diag_error(eval->cx, call->loc, "%s takes its %s from dimension %d of its input, found %s", row->name,
-                   name, row->axis, input ? shape_text(&eval->cx->arena, ndim, input->dims) : "no tensor");
+                   name, (int)axis, input ? shape_text(&eval->cx->arena, ndim, input->dims) : "no tensor");
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
         return false;
     }
-    if (!dim_is_const(input->dims[axis], &extent)) {
+    if (!dim_is_const(input->dims[counted], &extent)) {
         diag_error(eval->cx, call->loc, "'%s' would have %s=%s, which is known at run time", module->path,
-                   name, dim_text(&eval->cx->arena, input->dims[axis]));
+                   name, dim_text(&eval->cx->arena, input->dims[counted]));
         diag_hint(eval->cx, "parameters have one shape; put the size under constants: if it is fixed");
         return false;
     }
-    if (module->layer == row)
+    if (!module->resolved)
         return module_resolve(eval->cx, tree, module, extent, call->loc);
     if (extent == module->extent)
         return true;

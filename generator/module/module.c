@@ -319,7 +319,7 @@ void module_finish(struct cx *cx, struct module_tree *tree)
     struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
 
     for (int i = 0; i < tree->lazy_count; i++)
-        tree->partial |= tree->lazy[i]->faulty || tree->lazy[i]->layer == tree->lazy[i]->lazy;
+        tree->partial |= tree->lazy[i]->faulty || !tree->lazy[i]->resolved;
     number_tensors(&build, tree->root);
     count_instances(cx, tree);
     module_apply_paths(cx, tree);

@@ -17,10 +17,19 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant);
  * lowers the entries once, to see the calls. module_resolve makes of the module what it becomes, and gives it its tensors;
  * false after a fault. Then module_finish numbers keys, orders draws (PyTorch draws for them at their first calls, when
  * everything else is made), and ties: module_build did, where nothing is lazy. A module that was not resolved has no
- * tensors. */
+ * tensors.
+ *
+ * A row with `channels` stays what it is: its first call gives the extent of that axis, and with it the shapes of its buffers and of
+ * those of its children that wait for theirs. */
 bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent,
                     struct loc call);
 void module_finish(struct cx *cx, struct module_tree *tree);
+
+/* What the first call of a lazy module says: "in_features", "channels". */
+const char *module_waits_for(const struct module *module);
+
+/* Of a row with `channels`: whether the module has them, and along which axis. */
+bool module_has_channels(struct cx *cx, struct module_tree *tree, const struct module *module, int64_t *axis);
 
 /* A state in which the module keeps rows of the value's type and shape, so many: note [rows] in graph.h. Before module_finish. */
 struct module_tensor *module_add_cache(struct cx *cx, struct module_tree *tree, struct module *module,

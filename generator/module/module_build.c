@@ -44,21 +44,51 @@ const struct spec_class *module_find_class(const struct builder *build, const ch
     return NULL;
 }
 
+/* Whether the expression is this name with dots, or one that ends it: `nn` of "torch.nn". */
+static bool names_space(const struct expr *expr, const char *space)
+{
+    const char *dot = strrchr(space, '.');
+    size_t length;
+
+    if (expr->kind == EXPR_NAME)
+        return strcmp(expr->text, dot ? dot + 1 : space) == 0;
+    if (expr->kind != EXPR_ATTR || !dot || strcmp(expr->text, dot + 1) != 0)
+        return false;
+    length = (size_t)(dot - space);
+    for (const struct expr *base = expr->a;; base = base->a) {
+        size_t start = length;
+
+        while (start > 0 && space[start - 1] != '.')
+            start--;
+        if ((base->kind != EXPR_NAME && base->kind != EXPR_ATTR) || strlen(base->text) != length - start ||
+            strncmp(base->text, space + start, length - start) != 0)
+            return false;
+        if (base->kind == EXPR_NAME)
+            return true;
+        if (start == 0)
+            return false;
+        length = start - 1;
+    }
+}
+
 /* The class that a constructor names: `Linear`, `nn.Linear`, `torch.nn.Linear`. NULL: no such form. */
 static const char *constructor_name(const struct expr *callee)
 {
+    static const char *const spaces[] = {"torch.nn", "torch.ao.quantization",
+                                         "torch.ao.quantization.observer",
+                                         "torch.ao.quantization.fake_quantize"};
+
     if (callee->kind == EXPR_NAME)
         return callee->text;
-    if (callee->kind == EXPR_ATTR) {
-        const struct expr *base = callee->a;
-
-        if (base->kind == EXPR_NAME && strcmp(base->text, "nn") == 0)
+    if (callee->kind != EXPR_ATTR)
+        return NULL;
+    for (int i = 0; i < COUNT(spaces); i++)
+        if (names_space(callee->a, spaces[i]))
             return callee->text;
-        if (base->kind == EXPR_ATTR && strcmp(base->text, "nn") == 0 && base->a->kind == EXPR_NAME &&
-            strcmp(base->a->text, "torch") == 0)
-            return callee->text;
-    }
-    return NULL;
+    if (!names_space(callee->a, "torch.ao.nn.qat") && !names_space(callee->a, "torch.nn.qat") &&
+        !names_space(callee->a, "nn.qat"))
+        return NULL;
+    return layer_find_qat(callee->text) ? layer_find_qat(callee->text)->name : NULL;
 }
 
 void module_unknown_class(struct builder *build, struct loc loc, const char *name)
@@ -272,6 +302,8 @@ void module_build_class_call(struct builder *build, struct module *module, const
         module->extra_repr = module_holds_parameters(module) ? module_parameters_repr(build, module) : "";
         return;
     }
+    if (row && strchr(class_name, '.'))
+        module->class_name = strrchr(class_name, '.') + 1; /* that of torch.nn, from which it is made */
     module->faulty = !(class ? module_build_class(build, module, class, call)
                        : row ? module_build_layer(build, module, row, call)
                              : module_build_activation(build, module, elementwise_module(class_name), call));

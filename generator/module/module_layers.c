@@ -94,9 +94,50 @@ static bool add_row_child(struct builder *build, struct module *module, const st
     return !made->faulty;
 }
 
+/* Of a row with channels: its arguments, its children, and `channels`, where that is known. */
+static struct scope *part_scope(struct builder *build, const struct module *module)
+{
+    struct scope *scope = module_row_scope(build, module);
+
+    for (int i = 0; module->layer->channels && i < module->child_count; i++)
+        scope_bind(&build->eval, scope, module->children[i]->name,
+                   ev_module(module->loc, module->children[i]));
+    for (int i = 0; i < module->constant_count; i++)
+        scope_bind(&build->eval, scope, module->constants[i].name, module->constants[i].value);
+    return scope;
+}
+
+/* Whether the module has channels, and along which axis of its input. */
+static bool channel_axis(struct builder *build, const struct module *module, int64_t *axis)
+{
+    struct ev value = eval_text(&build->eval, part_scope(build, module), module->layer->channels);
+
+    return value.kind != EV_NONE && ev_get_int(&value, axis);
+}
+
+/* False after a fault. */
+static bool add_row_buffers(struct builder *build, struct module *module, const struct layer_row *row)
+{
+    for (int i = 0; i < LAYER_MAX_BUFFERS && row->buffers[i].name; i++)
+        if (!module_add_row_tensor(build, module, part_scope(build, module), &row->buffers[i], MODULE_BUFFER))
+            return false;
+    return true;
+}
+
+/* Its buffers, of so many channels. False after a fault. */
+static bool set_channels(struct builder *build, struct module *module, int64_t channels)
+{
+    struct binding known = {"channels", ev_int(&build->eval, module->loc, channels)};
+
+    ARENA_PUSH(&build->cx->arena, module->constants, module->constant_count, known);
+    return add_row_buffers(build, module, module->layer);
+}
+
 /* Checks, tensors, children and printed form of a row whose arguments are there. False after a fault, as all of these. */
 static bool complete_layer(struct builder *build, struct module *module, const struct layer_row *row)
 {
+    int64_t axis;
+
     build->eval.at = module->loc;
     for (int i = 0; i < LAYER_MAX_CHECKS && row->checks[i].condition; i++) {
         struct ev holds = eval_text(&build->eval, module_row_scope(build, module), row->checks[i].condition);
@@ -111,14 +152,18 @@ static bool complete_layer(struct builder *build, struct module *module, const s
     }
     if (!add_row_params(build, module, row))
         return false;
-    for (int i = 0; i < LAYER_MAX_BUFFERS && row->buffers[i].name; i++)
-        if (!module_add_row_tensor(build, module, module_row_scope(build, module), &row->buffers[i],
-                                   MODULE_BUFFER))
-            return false;
+    if (!row->channels && !add_row_buffers(build, module, row))
+        return false;
     for (int i = 0; i < LAYER_MAX_CHILDREN && row->children[i].name; i++)
         if (!add_row_child(build, module, &row->children[i]))
             return false;
-    module->extra_repr = eval_fill(&build->eval, module_row_scope(build, module), row->extra_repr);
+    module->extra_repr = eval_fill(&build->eval, part_scope(build, module), row->extra_repr);
+    if (!row->channels)
+        return true;
+    if (!channel_axis(build, module, &axis))
+        return set_channels(build, module, 1);
+    module->lazy = row;
+    ARENA_PUSH(&build->cx->arena, build->tree->lazy, build->tree->lazy_count, module);
     return true;
 }
 
@@ -165,12 +210,15 @@ bool module_build_layer(struct builder *build, struct module *module, const stru
     const char *names[LAYER_MAX_ARGS];
     struct scope *scope = ARENA_NEW(arena, struct scope);
     const struct signature *signature;
+    const char *dot; /* behind which the name of "qat.Linear" stands */
     int count = 0;
 
     module->layer = row;
     for (; count < LAYER_MAX_ARGS && row->args[count].name; count++)
         names[count] = row->args[count].name;
-    signature = eval_signature(&build->eval, layer_signature(build->cx, row));
+    dot = strchr(row->name, '.');
+    signature = eval_signature(&build->eval,
+                               layer_signature(build->cx, row) + (dot ? dot + 1 - row->name : 0));
 
     struct call own = *call;
 
@@ -202,10 +250,42 @@ static bool has_tensors(const struct module *module)
     return false;
 }
 
+const char *module_waits_for(const struct module *module)
+{
+    return module->lazy->channels ? "channels" : layer_find(module->lazy->becomes)->args[0].name;
+}
+
+bool module_has_channels(struct cx *cx, struct module_tree *tree, const struct module *module, int64_t *axis)
+{
+    struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
+
+    return channel_axis(&build, module, axis);
+}
+
+/* It and those below it that wait for channels. */
+static bool resolve_channels(struct builder *build, struct module *module, int64_t extent, struct loc call)
+{
+    bool fine = set_channels(build, module, extent);
+
+    module->resolved = true;
+    module->extent = extent;
+    module->first_call = call;
+    ARENA_PUSH(&build->cx->arena, build->tree->resolved, build->tree->resolved_count, module);
+    for (int i = 0; i < module->child_count; i++)
+        if (module->children[i]->lazy && !module->children[i]->resolved)
+            fine &= resolve_channels(build, module->children[i], extent, call);
+    module->faulty |= !fine;
+    return fine;
+}
+
 bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *module, int64_t extent,
                     struct loc call)
 {
     struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
+
+    if (module->lazy->channels)
+        return resolve_channels(&build, module, extent, call);
+
     const struct layer_row *row = layer_find(module->lazy->becomes);
     struct scope *given = module_row_scope(&build, module);
     const char *names[LAYER_MAX_ARGS];
@@ -217,6 +297,7 @@ bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *modu
     module_store_args(&build, module, given, names, count);
     module->layer = row;
     module->class_name = row->name;
+    module->resolved = true;
     module->extent = extent;
     module->first_call = call;
     ARENA_PUSH(&cx->arena, tree->resolved, tree->resolved_count, module);

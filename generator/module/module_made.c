@@ -140,7 +140,8 @@ static bool call_unknown(struct eval *eval, struct scope *scope, const struct ex
     if (callee->kind != EXPR_NAME || name[0] < 'A' || name[0] > 'Z' || eval_is_python(name) ||
         is_bound(builder_of(eval), scope, name) || is_function(builder_of(eval), name) ||
         is_class(eval, name, true) || is_class(eval, name, false) ||
-        eval_find_function(name, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, expr->loc, &other))
+        eval_find_function(name, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_QUANTIZATION, expr->loc,
+                           &other))
         return false;
     module_unknown_class(builder_of(eval), callee->loc, name);
     *out = ev_bad(expr->loc);
@@ -186,8 +187,12 @@ bool module_is_value(struct builder *build, const struct scope *scope, const str
 {
     switch (expr->kind) {
     case EXPR_NAME:
-        return strcmp(expr->text, "self") == 0 || is_bound(build, scope, expr->text);
+        return strcmp(expr->text, "self") == 0 || is_bound(build, scope, expr->text) ||
+               eval_is_quantization_default(expr->text);
     case EXPR_ATTR:
+        if (eval_is_quantization_default(expr->text))
+            return true;
+        /* fallthrough */
     case EXPR_INDEX:
         return expr->a->kind == EXPR_DICT || expr->a->kind == EXPR_LIST || expr->a->kind == EXPR_TUPLE ||
                module_is_value(build, scope, expr->a);

@@ -122,6 +122,19 @@ const struct elementwise_row elementwise_rows[] = {
      "where(x > 0, where(p == 1, g, g * (2 * x)), 0)", NULL, NULL, HIDDEN | ONLY_FLOAT},
     /* a bound that no gradient sees */
     {"_no_less", "input, least", 1, "maximum(x, least)", "g", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    /* note [fake quantisation] in functions/quantization.c: numbers that integers stand for */
+    {"_within", "input, low, high", 1, "where(x >= low, where(x <= high, x, high), low)", NULL, NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"is_within", "input, low, high", 1, "(x >= low) & (x <= high)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_fake_quantize", "input, scale, inverse, zero_point, low, high", 4,
+     "(_within(round(x * inverse) + zero_point, low, high) - zero_point) * scale",
+     "g * where(is_within(round(x * inverse) + zero_point, low, high), 1, 0)", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_fake_quantize_channels", "input, scale, inverse, zero_point, low, high", 4,
+     "(_within(_by_int64(round(x * inverse) + zero_point, low), low, high) - zero_point) * scale",
+     "g * where(is_within(round(x * inverse) + zero_point, low, high), 1, 0)", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_by_int64", "input, low", 1, "where(x >= 2 ** 63, low, x)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
     /* what dropout multiplies by, from a uniform number */
     {"_dropped", "input, p, kept", 1, "where(x < p, 0, kept)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
 

@@ -183,6 +183,7 @@ struct module {
     int calls; /* how often the entries call it, counted while lowering; 0: warned about */
     /* note [lazy modules]: the row of the spec's words; NULL: it was never lazy */
     const struct layer_row *lazy;
+    bool resolved;  /* its first call is known */
     int64_t extent; /* what the first call gave it */
     struct loc first_call;
 };

@@ -892,12 +892,10 @@ static void test_gradients(void **state)
         const struct elementwise_row *row = &elementwise_rows[i];
         double numbers[2] = {0.6, 1.7};
 
-        if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0)
+        if (strcmp(row->name, "_instead") == 0 || strcmp(row->name, "_graded") == 0 ||
+            strncmp(row->name, "_fake_quantize", 14) == 0) /* other gradients are their purpose */
             continue;
         assert_true(count_numbers(row) <= 2);
-        if (strcmp(row->name, "_instead") == 0 ||
-            strcmp(row->name, "_graded") == 0) /* other gradients are their purpose */
-            continue;
         for (int t = 0; t < row->tensors; t++) {
             struct dag *value = elementwise_dag(&cx, row, DTYPE_FLOAT64, numbers);
             struct dag *slope = elementwise_gradient(&cx, row, DTYPE_FLOAT64, numbers, t);
@@ -980,6 +978,35 @@ static void test_losses(void **state)
     CHECK_SAME(gradient_at("_margin_loss", (double[]){2}, 0, 3), 0);
     CHECK_SAME(gradient_at("_no_less", (double[]){2}, 0, 3), 3);
     assert_null(elementwise_gradient(&cx, elementwise_find("_soft_margin_loss"), DTYPE_FLOAT64, NULL, 1));
+}
+
+/* Numbers of integers from -8 to 7, with gradients straight through where the integer is in range. */
+static void test_fake_quantize(void **state)
+{
+    static const struct {
+        double x, tensor, channel, slope; /* with one scale, with one for each channel */
+    } cases[] = {
+        {0.25, 0, 0, 1.5},    {0.75, 1, 1, 1.5},        {-0.3, -0.5, -0.5, 1.5},
+        {2.6, 2.5, 2.5, 1.5}, {3, 2.5, 2.5, 0},         {-5, -5, -5, 1.5},
+        {-9, -5, -5, 0},      {(double)NAN, -5, -5, 0}, {(double)INFINITY, 2.5, -5, 0},
+        {-1e30, -5, -5, 0},   {1e30, 2.5, -5, 0},       {-(double)INFINITY, -5, -5, 0},
+    };
+    static const char *const names[] = {"_fake_quantize", "_fake_quantize_channels"};
+    static const double range[2] = {-8, 7};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int k = 0; k < 2; k++) {
+            const struct elementwise_row *row = elementwise_find(names[k]);
+            union scalar in[6] = {real(cases[i].x), real(0.5), real(2), real(2), real(0), real(1.5)};
+
+            CHECK_SAME(dag_eval(elementwise_dag(&cx, row, DTYPE_FLOAT64, range), in, NULL).f,
+                       k == 0 ? cases[i].tensor : cases[i].channel);
+            CHECK_SAME(dag_eval(elementwise_gradient(&cx, row, DTYPE_FLOAT64, range, 0), in, NULL).f,
+                       cases[i].slope);
+            assert_null(elementwise_gradient(&cx, row, DTYPE_FLOAT64, range, 1));
+        }
+    }
 }
 
 /* ---- the table itself ---------------------------------------------------------------------------------------- */
@@ -1081,6 +1108,7 @@ int main(void)
         cmocka_unit_test_teardown(test_gradients, tear_down),
         cmocka_unit_test_teardown(test_two_tensors, tear_down),
         cmocka_unit_test_teardown(test_losses, tear_down),
+        cmocka_unit_test_teardown(test_fake_quantize, tear_down),
         cmocka_unit_test_teardown(test_every_line_builds, tear_down),
         cmocka_unit_test_teardown(test_texts, tear_down),
     };

@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import torch
+from torch.ao.nn import qat
 
 import modc_run
 import rows
@@ -58,6 +59,9 @@ LIKE = {"RNN": torch.nn.RNNBase, "LSTM": torch.nn.RNNBase, "GRU": torch.nn.RNNBa
 OTHER = {
     ("lu", "pivot"): "torch.lu takes what it is given by position", ("lu", "get_infos"): "the same",
     ("random_", "start"): "three overloads", ("nuclear_norm", "dim"): "an overload without it is the last two",
+    **{(name, argument): "of its observer" for name in ("FakeQuantize", "FusedMovingAvgObsFakeQuantize")
+       for argument in ("averaging_constant", "ch_axis", "dtype", "qscheme", "reduce_range", "eps")},
+    ("FusedMovingAvgObsFakeQuantize", "is_dynamic"): "FakeQuantize's",
     ("Extern", "dtype"): "of modc alone", ("Extern", "backward"): "the same",
     ("nonzero_static", "fill_value"): "newer than 1.13", ("asarray", "dtype"): "it has no signature", ("asarray", "copy"): "the same",
     ("arange", "end"): "arange(end) has one argument", ("arange", "step"): "1, where it is given",
@@ -79,7 +83,7 @@ def value_of(text):
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return eval(text, {"inf": math.inf, "pi": math.pi, "F": torch.nn.functional, **vars(torch)})
+        return eval(text, {"inf": math.inf, "pi": math.pi, "F": torch.nn.functional, "torch": torch, **vars(torch.ao.quantization), **vars(torch)})
 
 
 def plain(value):
@@ -100,13 +104,13 @@ def same(a, b):
     return a is b or (type(a) is bool) == (type(b) is bool) and a == b
 
 
-def of_signature(callable):
-    """Defaults by argument; None where it has no signature."""
+def of_signature(callable, whole=True):
+    """Defaults by argument; None where it has no signature, or where that is not the whole."""
     try:
         parameters = inspect.signature(callable).parameters.values()
     except (ValueError, TypeError):
         return None
-    if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in parameters):
+    if whole and any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in parameters):
         return None
     return {p.name: NOT_THERE if p.default is p.empty else p.default for p in parameters if p.name != "self"}
 
@@ -125,8 +129,9 @@ def known(row, kind):
     """What PyTorch has: a list of signatures, of which one is enough."""
     name = row["name"]
     if kind == "layers":
-        found = LIKE.get(name) or getattr(torch.nn, name, None)
-        signature = of_signature(found.__init__) if found else None
+        quantized = (getattr(qat, name[4:], None) if name.startswith("qat.") else getattr(torch.ao.quantization, name, None))
+        found = LIKE.get(name) or getattr(torch.nn, name, None) or quantized
+        signature = of_signature(found.__init__, not quantized) if found else None
         return [signature] if signature else []
     result = []
     for place in row["places"]:

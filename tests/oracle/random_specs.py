@@ -28,7 +28,7 @@ import random_generation
 import rows
 import safetensors_io
 import torch_run
-from spec_torch import List, Spec, Uncertain
+from spec_torch import List, Spec, Uncertain, drawn_range
 
 # The kinds of specs by seed: any thirteen in a row have them all. How many rows of the catalogue each draws.
 KINDS = ["rows", "graph", "rows", "tensors", "rows", "images", "rows", "list", "rows", "rows", "stream", "rows", "decoder"]
@@ -1460,10 +1460,14 @@ def draw_training(draw, root, generator):
 
 
 def draw_weights(spec, root, generator):
+    ranges = spec.see_ranges(root)
     state = root.state_dict()
     for key in spec.ties:
         del state[key]
     for key, tensor in state.items():
+        if key in ranges:
+            state[key] = drawn_range(key, tensor, normal(generator, tuple(tensor.shape), torch.float64))
+            continue
         if not tensor.is_floating_point() and not tensor.is_complex():
             state[key] = tensor + generator.randrange(5)
             continue

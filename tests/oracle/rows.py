@@ -60,7 +60,7 @@ def W(dims, often=0.6):
 FAULTS = (Exception,)
 
 
-PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns,
+PLACES = {"torch": torch, "quantization": torch.ao.quantization, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns,
           "torchvision": vision.torchvision, "generation": generation.Rows, "own": integers}
 
 
@@ -285,6 +285,24 @@ layer("RMSNorm", T("* E:1-3 F:2-8"), normalized_shape=lambda d: d.pick(
     [d.number("F"), (d.number("F"),), [d.number("E"), d.number("F")]]), eps=EPS, elementwise_affine=False, since="2.4")
 layer("LocalResponseNorm", T("n:1-4 C L W?"), size=[1, 2, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
 layer("CrossMapLRN2d", T("n C H W"), size=[1, 3, 5], alpha=[0.5, 0.01], beta=[0.5, 1.0], k=[2.0, 0.5])
+
+RANGE = dict(dtype=[Text("torch.qint8"), torch.uint8], reduce_range=True, quant_min=[0], quant_max=[15, 127], eps=EPS, train=True)
+AVERAGE = dict(averaging_constant=[0.5, 1.0], is_dynamic=True)
+EVEN, CHANNELS = [Text("torch.per_tensor_symmetric")], [Text("torch.per_channel_symmetric")]
+layer("MinMaxObserver", T("*", values="grid"), qscheme=EVEN, is_dynamic=True, **RANGE)
+layer("MovingAverageMinMaxObserver", T("*", values="grid"), qscheme=EVEN, **AVERAGE, **RANGE)
+layer("PerChannelMinMaxObserver", T("N C l?", values="grid"), ch_axis=1, qscheme=CHANNELS, **RANGE)
+layer("MovingAveragePerChannelMinMaxObserver", T("N C l?", values="grid"), averaging_constant=[0.5], ch_axis=1, qscheme=CHANNELS, **RANGE)
+layer("FakeQuantize", T("*", values="grid"), observer=[Text("MinMaxObserver"), Text("MovingAverageMinMaxObserver")], qscheme=EVEN,
+      **AVERAGE, **RANGE)
+QCONFIG = dict(qconfig=[Text("default_qat_qconfig"), Text("get_default_qat_qconfig('fbgemm', 0)")], train=True)
+layer("qat.Linear", T("* F"), in_features=F, out_features=OUT, bias=False, **QCONFIG)
+for n in (1, 2, 3):
+    layer(f"qat.Conv{n}d", T(f"n?:1-4 C {' '.join('h:4-7 w:4-6 d:4-5'.split()[:n])}"), in_channels=C, out_channels=multiple_of_groups,
+          kernel_size=windows(n, 1, 3), stride=windows(n, 1, 3), padding=[1, "same"], dilation=windows(n, 1, 2), groups=size_of("G"),
+          bias=False, padding_mode=["reflect"], **QCONFIG)
+function("fake_quantize_per_tensor_affine", input=T("*", values="grid"), scale=[0.1, 0.37, 1.0], zero_point=[0, 3, -2],
+         quant_min=[-8, -128], quant_max=[7, 127, 255])
 
 for name in ("ReLU", "ReLU6", "SELU", "SiLU", "Mish", "Hardswish", "Hardsigmoid"):
     layer(name, T("*"), **IN_PLACE)
@@ -844,6 +862,12 @@ NOT_DRAWN = {
     **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
     **{name: "tells how a tensor is; tests/layers has it"
        for name in ("stride", "is_contiguous", "element_size", "is_same_size", "is_tensor")},
+    **{name: "its operands have to fit each other; tests/layers has it"
+       for name in ("fake_quantize_per_channel_affine", "fused_moving_avg_obs_fake_quant")},
+    **{name: "is known while generating; tests/layers has it" for name in ("QConfig", "get_default_qat_qconfig")},
+    **{f"{name}MinMaxObserver.is_dynamic": "is refused" for name in ("PerChannel", "MovingAveragePerChannel")},
+    "FakeQuantize.ch_axis": "goes with observers of channels; tests/layers has it",
+    "FusedMovingAvgObsFakeQuantize": "is for float32 alone; tests/layers has it",
     "ops.generalized_box_iou": "divides by areas that may be 0; tests/layers has it",
     **{f"ops.{name}": "its regions have to be in the image; tests/layers has it"
        for name in ("batched_nms", "roi_align", "roi_pool")},
@@ -947,7 +971,7 @@ def turns(line, row, places):
 def draws_of(catalogue):
     """[(line, row, place)]: what is drawn in turn."""
     found = [(line, row, ["layer"]) for line in LAYERS.values() for row in known(line, catalogue)
-             if hasattr(torch.nn, line.name)]
+             if has(torch.nn, line.name) or has(torch.ao.quantization, line.name) or has(torch.ao.nn, line.name)]
     found += [(line, row, [place for place in row["places"] if f"{place}.{line.name}" not in NOT_DRAWN
                            and has(PLACES[place], line.name)]) for line in FUNCTIONS.values() for row in known(line, catalogue)]
     return [(line, row, place) for line, row, places in found for place in turns(line, row, places)]

@@ -28,6 +28,8 @@ from unittest import mock
 import torch
 import yaml
 from torch import nn
+from torch.ao import quantization
+from torch.ao.nn import qat
 
 import generation
 import integers
@@ -61,6 +63,9 @@ BUILTINS = {"__builtins__": {"__import__": builtins.__import__}}
 if hasattr(torch.backends, "mha") and hasattr(torch.backends.mha, "set_fastpath_enabled"):
     torch.backends.mha.set_fastpath_enabled(False)
 
+# They ask for quant_min in place of reduce_range, and say which observers have seen nothing.
+warnings.filterwarnings("ignore", message="(Please use quant_min|must run observer)")
+
 # A bare `tanh` means torch.nn.functional's, which says that it is deprecated.
 warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is deprecated")
 
@@ -69,7 +74,7 @@ warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is depre
 SPACES = {"functools": functools, "partial": functools.partial, "collections": collections, "copy": copy, "deepcopy": copy.deepcopy,
           "F": nn.functional, "torch": torch, "nn": nn, "math": math, "Tensor": torch.Tensor,
           "OrderedDict": collections.OrderedDict, "_assert": torch._assert,
-          "torchvision": vision.torchvision, "ops": vision.ops, "requantize": integers.requantize}
+          "torchvision": vision.torchvision, "ops": vision.ops, "requantize": integers.requantize, "qat": qat}
 PYTHON = ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list", "dict", "str", "divmod",
           "RuntimeError", "ValueError", "NotImplementedError", "AssertionError", "TypeError")
 
@@ -411,7 +416,7 @@ class ConstructorNames:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
-        return layer_class(name) or getattr(nn.utils.parametrizations, name, None)
+        return quantization_name(name) or layer_class(name) or getattr(nn.utils.parametrizations, name, None)
 
     def evaluate(self, value):
         return eval(compiled(expression_text(value), "new"), Globals(self), self)
@@ -567,6 +572,13 @@ def with_lengths(cls):
 
 
 WITH_LENGTHS = {cls.__name__: with_lengths(cls) for cls in (nn.RNN, nn.LSTM, nn.GRU)}
+
+
+def quantization_name(name):
+    """What torch.ao.quantization has under the name: classes, partials of them, records; None: nothing."""
+    spaces = (quantization.observer, quantization.fake_quantize)
+    known = any(name in space.__all__ for space in spaces) or name == "QConfig" or "qat_qconfig" in name
+    return getattr(quantization, name, None) if known else None
 
 
 def layer_class(name):
@@ -995,6 +1007,14 @@ def part_of(dtype):
     return torch.zeros((), dtype=dtype).real.dtype if dtype.is_complex else dtype
 
 
+def drawn_range(key, tensor, noise):
+    """A buffer of an observer or a fake quantizer, as if it had seen something."""
+    name = key.rpartition(".")[2]
+    if name not in ("min_val", "max_val", "scale"):
+        return tensor
+    return ((0.5 + noise.abs()) * (-1 if name == "min_val" else 1)).to(tensor.dtype)
+
+
 @contextlib.contextmanager
 def flushing(flushes):
     """Denormal numbers are 0 for this thread."""
@@ -1309,6 +1329,19 @@ class Spec:
         for table, name, tensor in held:
             table[name] = tensor
 
+    def see_ranges(self, root):
+        """The keys of observers and fake quantizers, after a call from which those of channels know how many there are."""
+        found = [(path, module) for path, module in root.named_modules() if type(module).__module__.startswith(quantization.__name__)]
+        if any(hasattr(module, "ch_axis") for _, module in found):
+            held = [(table, name, tensor.clone()) for table, name, tensor in written_tables(root)
+                    if not any(table is module._buffers for _, module in found)]
+            inputs = {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in self.input_shapes({}).items()}
+            for entry in ([None] if self.root.statements or not self.entries else []) + list(self.entries):
+                self.run_once(root, inputs, entry)
+            for table, name, tensor in held:
+                table[name] = tensor
+        return {f"{path}.{name}".lstrip(".") for path, module in found for name in module._buffers}
+
     def draw_again(self, root, seed):
         """Initial values are drawn as if `set` and `add` had been written where they lead to: what is replaced draws
         nothing. So the model is built once more, in that order, for its numbers."""
@@ -1331,10 +1364,12 @@ class Spec:
         root.load_state_dict(drawn)
 
     def load(self, root, tensors):
-        """load_state_dict; a file may lack keys of a tie."""
+        """load_state_dict; a file may lack keys of a tie, and is of this version: without one PyTorch's observers forget eps."""
         tied = {path: self.origin(path) for path in (*self.ties, *self.ties.values())}
         held = {tied[path]: tensors[path] for path in tied if path in tensors}
-        root.load_state_dict({**{path: held[origin] for path, origin in tied.items() if origin in held}, **tensors})
+        state = collections.OrderedDict({**{path: held[origin] for path, origin in tied.items() if origin in held}, **tensors})
+        state._metadata = root.state_dict()._metadata
+        root.load_state_dict(state)
         return root
 
     def call_function(self, name, args, kwargs):

@@ -219,7 +219,8 @@ static struct value *convolve_integers(struct eval *eval, struct loc loc, struct
 
 /* note [int8 terms]
  * int32 convolutions and products of `x.to(torch.int32) - zero`, or without a zero, by `weight.to(torch.int32)`, both of int8, are
- * one op that reads int8: note [int8] in ops/window.c. */
+ * one op that reads int8: note [int8] in ops/window.c. What stands around x as F.pad has it, be it more on one side than on the other,
+ * is padding of that op where it is `zero`, which adds nothing. */
 
 /* The int8 value that `value` is in int32; NULL: none such. */
 static struct value *widened(struct value *value)
@@ -269,6 +270,51 @@ static bool is_replaced(const struct graph *graph, struct value *value)
     return value_is_slot(root);
 }
 
+/* Whether all elements are known to be that number. */
+static bool is_filled(const struct value *value, int number)
+{
+    const struct tensor *constant = value->constant;
+
+    if (!constant && value->op->code == GRAPH_OP_VIEW)
+        return is_filled(value->op->inputs[0], number);
+    for (int64_t i = 0; constant && i < tensor_count(constant); i++)
+        if (constant->data[i].i != number)
+            return false;
+    return constant;
+}
+
+/* What x (N, C, L...) was before it was padded with the windows' zero, which these then do; x where it was not. */
+static struct value *unpadded(const struct graph *graph, struct value *x, struct windows *windows)
+{
+    while (x->op->code == GRAPH_OP_CONCAT && x->op->concat.axis >= 2) {
+        const struct op *op = x->op;
+        const int axis = op->concat.axis, space = axis - 2;
+        int body = -1, around[2] = {0, 0};
+
+        for (int i = 0; i < op->input_count; i++) {
+            int64_t length;
+
+            if (!is_filled(op->inputs[i], windows->zero)) {
+                if (body >= 0)
+                    return x;
+                body = i;
+            } else if (dim_is_const(op->inputs[i]->dims[axis], &length) && length < LONGEST) {
+                around[body >= 0] += (int)length;
+            } else {
+                return x;
+            }
+        }
+        if (body < 0 || is_replaced(graph, op->inputs[body]) ||
+            windows->before[space] + (int64_t)around[0] >= LONGEST ||
+            windows->after[space] + (int64_t)around[1] >= LONGEST)
+            return x;
+        windows->before[space] += around[0];
+        windows->after[space] += around[1];
+        x = op->inputs[body];
+    }
+    return x;
+}
+
 /* Whether `terms` of a sum are such, of a model on the processor: x and weight become what is multiplied. */
 static bool take_int8(const struct eval *eval, struct value **x, struct value **weight,
                       const struct dim *terms, int *zero)
@@ -314,10 +360,12 @@ static struct value *convolve(struct eval *eval, struct loc loc, struct value *x
 
     for (int i = 1; i < weight->ndim; i++)
         terms = dim_mul(&eval->cx->arena, terms, weight->dims[i]);
-    if (!dtype_is_float(x->dtype) && windows->rank < 3 && take_int8(eval, &x, &weight, terms, &own.zero))
+    if (!dtype_is_float(x->dtype) && windows->rank < 3 && take_int8(eval, &x, &weight, terms, &own.zero)) {
+        x = unpadded(eval->graph, x, &own);
         windows = &own;
-    else if (!dtype_is_float(x->dtype))
+    } else if (!dtype_is_float(x->dtype)) {
         return convolve_integers(eval, loc, x, weight, bias, windows);
+    }
     return windows->rank == 1   ? convolve_line(eval, loc, x, weight, bias, windows)
            : windows->rank == 2 ? convolve_image(eval, loc, x, weight, bias, windows)
                                 : convolve_volume(eval, loc, x, weight, bias, windows);

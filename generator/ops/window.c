@@ -289,6 +289,8 @@ static void window_dump(struct text *text, const struct op *op)
     text_printf(text, " kernel %dx%d stride %d,%d padding %d,%d%s", op->window.kernel[0],
                 op->window.kernel[1], op->window.stride[0], op->window.stride[1], op->window.padding[0],
                 op->window.padding[1], op->window.channels_last ? " channels last" : "");
+    if (op->window.extra[0] != 0 || op->window.extra[1] != 0)
+        text_printf(text, " behind %+d,%+d", op->window.extra[0], op->window.extra[1]);
     if (op->window.zero != 0)
         text_printf(text, " zero %d", op->window.zero);
 }

@@ -39,7 +39,7 @@ ABOUT = {
     "graph/make_ops.c": ("VIEW", "a view of a view of one kind is one view"),
     "graph/graph_check.c": ("CALL INPUT VIEW WRITE YIELD", "invariants of views, versions, regions, inputs"),
     "graph/hooks.c": ("FENCE VIEW", "hooks see boundaries, through views"),
-    "functions/conv.c": ("MAP", "casts of int8, and what is taken from them, become part of a convolution"),
+    "functions/conv.c": ("CONCAT MAP VIEW", "casts of int8, what is taken from them and what stands around them become part of a convolution"),
     "lower/lower_region.c": ("CALL TENSOR WRITE", "what a region takes from its instance, and what keeps it inline"),
     "lower/lower_rows.c": ("CHECK", "a table that is asked by position has a row for each"),
     "passes/attention.c": ("CONTRACT MAP SOFTMAX VIEW", "the pattern that becomes ATTENTION"),

@@ -66,6 +66,12 @@
 #endif
 #endif
 
+/* MODC_DSP: instructions of Arm's chips (Cortex-M4 and up) for integers in a register, two halves of a word at a time among them. */
+#if MODC_LANES == 1 && defined __GNUC__ && !defined __cplusplus && defined __ARM_FEATURE_DSP &&              \
+    defined __arm__
+#define MODC_DSP
+#endif
+
 #if MODC_LANES == 1
 #define MODC_LANES64 1
 #else

@@ -20,7 +20,7 @@
 #define MODC_DOT_BYTES 2
 #define MODC_DOT_ZERO 128
 #if MODC_LANES == 1
-#if defined __ARM_FEATURE_DSP && defined __arm__
+#ifdef MODC_DSP
 #define MODC_DOT_PAIRS /* two products of halves of words, added */
 #endif
 #elif defined __aarch64__
@@ -273,9 +273,10 @@ MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const 
 }
 /* note [windows in int8]
  * Integers of 8 bits less a zero, as int16, that are multiplied with rows of int8. On chips with two products in an instruction of four
- * the first and the third come first, as the instruction finds them that widens two bytes of a word. Rows are padded with 0 to whole
- * fours. MODC_INT8_ROWS: rows that are multiplied at a time, with MODC_INT8_COLUMNS(rows) others, and MODC_INT8_TILE sums;
- * MODC_INT8_LANES: channels of a depthwise convolution. */
+ * the first and the third come first, as the instruction finds them that widens two bytes of a word, and rows that are multiplied
+ * together lie in one: four of the first, four of the second. The last four of K are then multiplied once more where K is no multiple
+ * of 4, with 0 for those that have been. MODC_INT8_ROWS: rows that are multiplied at a time, with MODC_INT8_COLUMNS(rows) others, and
+ * MODC_INT8_TILE sums; MODC_INT8_LANES: channels of a depthwise convolution. */
 #define MODC_INT8_ROW(k) (((k) + 3) / 4 * 4)
 #define MODC_INT8_ROWS 2
 #if MODC_LANES == 1
@@ -287,59 +288,109 @@ MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const 
 #define MODC_INT8_TILE 8
 #define MODC_INT8_LANES 16
 #endif
-#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
-#define MODC_INT8_AT(i) (((i) & ~3) + (((i)&1) << 1 | ((i) >> 1 & 1)))
 
-/* Two bytes of four, the first and the third, less those of `zero`. */
-MODC_INLINE uint32_t modc_int8_pair(uint32_t bytes, const uint32_t zero)
+#ifdef MODC_DSP
+#define MODC_INT8_STEPS 32 /* of a turn */
+
+typedef uint64_t modc_two_words __attribute__((may_alias));
+
+/* Bytes as two pairs, less those of `zero`. */
+MODC_INLINE void modc_int8_put(int16_t *to, const uint32_t bytes, const uint32_t zero)
 {
-    __asm__("sxtb16 %0, %1" : "=r"(bytes) : "r"(bytes));
-    __asm__("ssub16 %0, %1, %2" : "=r"(bytes) : "r"(bytes), "r"(zero));
-    return bytes;
+    uint32_t even, odd;
+
+    __asm__("sxtb16 %0, %1" : "=r"(even) : "r"(bytes));
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(bytes));
+    __asm__("ssub16 %0, %1, %2" : "=r"(even) : "r"(even), "r"(zero));
+    __asm__("ssub16 %0, %1, %2" : "=r"(odd) : "r"(odd), "r"(zero));
+    memcpy(to, &even, sizeof even);
+    memcpy(to + 2, &odd, sizeof odd);
 }
+
+/* Two pairs. */
+MODC_INLINE void modc_int8_get(const int16_t *from, uint32_t *first, uint32_t *second)
+{
+#ifdef __thumb2__
+    __asm__("ldrd %0, %1, %2"
+            : "=r"(*first), "=r"(*second)
+            : "m"(*(const modc_two_words *)(const void *)from));
 #else
-#define MODC_INT8_AT(i) (i)
+    memcpy(first, from, sizeof *first);
+    memcpy(second, from + 2, sizeof *second);
+#endif
+}
 #endif
 
-MODC_INLINE void modc_int8_row(int16_t *to, const modc_int8 *from, const int k, const int zero)
+/* Puts row number `row` of `rows` at `to`. */
+MODC_INLINE void modc_int8_row(int16_t *to, const modc_int8 *from, const int k, const int zero, const int row,
+                               const int rows)
 {
-    int i = 0;
-
-#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
+#ifdef MODC_DSP
     const uint32_t all = (uint32_t)(zero & 0xffff) * 0x10001u;
+    const modc_int8 *const end = from + k / 4 * 4, *const many = from + k / 16 * 16;
 
-    for (; i + 4 <= k; i += 4) {
-        const uint32_t bytes = modc_dot_load(from + i);
-        const uint32_t pairs[2] = {modc_int8_pair(bytes, all), modc_int8_pair(bytes >> 8 | bytes << 24, all)};
-
-        memcpy(to + i, pairs, sizeof pairs);
+    to += 4 * row;
+    if (from < many) {
+        MODC_ROLL
+        do {
+            MODC_UNROLL
+            for (int i = 0; i < 16; i += 4)
+                modc_int8_put(to + i * rows, modc_dot_load(from + i), all);
+            from += 16;
+            to += 16 * rows;
+        } while (from < many);
     }
-    if (i < k)
-        memset(to + i, 0, 4 * sizeof *to);
+    MODC_UNROLL
+    for (int i = 0; i < k % 16 / 4; i++, to += 4 * rows)
+        modc_int8_put(to, modc_dot_load(from + 4 * i), all);
+    if (k % 4 != 0) {
+        const int past = 4 - k % 4;
+        int16_t last[4] = {0, 0, 0, 0};
+
+        for (int i = past; i < 4; i++)
+            last[i] = (int16_t)(end[i - past] - zero);
+        to[0] = last[0];
+        to[1] = last[2];
+        to[2] = last[1];
+        to[3] = last[3];
+    }
 #else
-    if (k % 4 != 0)
-        memset(to + k / 4 * 4, 0, 4 * sizeof *to);
+    to += row * MODC_INT8_ROW(k);
+    for (int i = 0; i < k; i++)
+        to[i] = (int16_t)(from[i] - zero);
 #endif
-    for (; i < k; i++)
-        to[MODC_INT8_AT(i)] = (int16_t)(from[i] - zero);
 }
 
-#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
-/* The products of steps i ... i + 3 of both. */
-MODC_INLINE void modc_int8_four(int32_t *sum, const int16_t *x, const int ldx, const modc_int8 *w,
-                                const int ldw, const int rows, const int columns, const int i)
+#ifdef MODC_DSP
+/* The next four steps of each row at x, which moves on. An instruction that reads four words wants registers in their order. */
+MODC_INLINE const int16_t *modc_int8_next(const int16_t *x, uint32_t *first, uint32_t *second, const int rows)
+{
+    if (rows == 2) {
+        register uint32_t a __asm__("r4"), b __asm__("r5"), c __asm__("r6"), d __asm__("r8");
+
+        __asm__ volatile("ldmia %0!, {r4, r5, r6, r8}" : "+r"(x), "=r"(a), "=r"(b), "=r"(c), "=r"(d));
+        first[0] = a;
+        second[0] = b;
+        first[1] = c;
+        second[1] = d;
+    } else {
+        modc_int8_get(x, first, second);
+        x += 4;
+    }
+    return x;
+}
+
+/* The products of four steps of each row at x, and of each at w; gives where x goes on. */
+MODC_INLINE const int16_t *modc_int8_four(int32_t *sum, const int16_t *x, const modc_int8 *w, const int ldw,
+                                          const int rows, const int columns)
 {
     uint32_t first[MODC_INT8_ROWS], second[MODC_INT8_ROWS];
 
     MODC_FENCE;
-    MODC_UNROLL
-    for (int r = 0; r < rows; r++) {
-        memcpy(&first[r], x + r * ldx + i, 4);
-        memcpy(&second[r], x + r * ldx + i + 2, 4);
-    }
+    x = modc_int8_next(x, first, second, rows);
     MODC_UNROLL
     for (int c = 0; c < columns; c++) {
-        const uint32_t bytes = modc_dot_load(w + c * ldw + i);
+        const uint32_t bytes = modc_dot_load(w + c * ldw);
         uint32_t even, odd;
 
         __asm__("sxtb16 %0, %1" : "=r"(even) : "r"(bytes));
@@ -350,41 +401,147 @@ MODC_INLINE void modc_int8_four(int32_t *sum, const int16_t *x, const int ldx, c
             sum[r * columns + c] = modc_dot_pairs(sum[r * columns + c], odd, (modc_i32)second[r]);
         }
     }
+    return x;
 }
 #endif
 
-/* Adds to sum[rows][columns] the products of rows at x, which are ldx apart, and rows at w, which are ldw apart; rows and columns are
- * constants of the call. */
-MODC_INLINE void modc_int8_products(int32_t *sum, const int16_t *x, const int ldx, const modc_int8 *w,
-                                    const int ldw, const int k, const int rows, const int columns)
+/* Adds to sum[rows][columns] the products of rows at x and rows at w, which are ldw apart; they wrap. rows and columns are constants of
+ * the call. */
+MODC_INLINE void modc_int8_products(int32_t *sum, const int16_t *x, const modc_int8 *w, const int ldw,
+                                    const int k, const int rows, const int columns)
 {
-#if MODC_LANES == 1 && defined MODC_DOT_PAIRS
-    const int pairs = k / 8 * 8, whole = k / 4 * 4;
+#ifdef MODC_DSP
+    const int16_t *const many = x + k / MODC_INT8_STEPS * MODC_INT8_STEPS * rows;
+    const int rest = k % MODC_INT8_STEPS / 4 * 4;
 
-    MODC_ROLL
-    for (int i = 0; i < pairs; i += 8) { /* two at a time: a turn costs half as much of one */
-        modc_int8_four(sum, x, ldx, w, ldw, rows, columns, i);
-        modc_int8_four(sum, x, ldx, w, ldw, rows, columns, i + 4);
+    if (x < many) {
+        MODC_ROLL
+        do {
+            MODC_UNROLL
+            for (int i = 0; i < MODC_INT8_STEPS; i += 4)
+                x = modc_int8_four(sum, x, w + i, ldw, rows, columns);
+            w += MODC_INT8_STEPS;
+        } while (x < many);
     }
-    if (pairs < whole)
-        modc_int8_four(sum, x, ldx, w, ldw, rows, columns, pairs);
-    for (int i = whole; i < k; i++) {
+    MODC_UNROLL
+    for (int i = 0; i < rest; i += 4)
+        x = modc_int8_four(sum, x, w + i, ldw, rows, columns);
+    if (k % 4 != 0 && k > 4)
+        modc_int8_four(sum, x, w + k % MODC_INT8_STEPS - 4, ldw, rows, columns);
+    for (int i = 0; i < k && k < 4; i++) {
+        const int at = 4 - k + i, place = at % 2 * 2 + at / 2;
+
         MODC_UNROLL
         for (int s = 0; s < rows * columns; s++)
-            sum[s] += x[s / columns * ldx + MODC_INT8_AT(i)] * w[s % columns * ldw + i];
+            sum[s] = modc_sum_of(sum[s], x[s / columns * 4 + place] * w[s % columns * ldw + i]);
     }
 #else
     MODC_UNROLL
     for (int s = 0; s < rows * columns; s++) {
-        const int16_t *const a = x + s / columns * ldx;
+        const int16_t *const a = x + s / columns * MODC_INT8_ROW(k);
         const modc_int8 *const b = w + s % columns * ldw;
         int32_t own = 0;
 
         for (int i = 0; i < k; i++)
             own += a[i] * (int16_t)b[i];
-        sum[s] += own;
+        sum[s] = modc_sum_of(sum[s], own);
     }
 #endif
+}
+
+/* The taps of a window of 3 x 3: of each line the first and the second, then the second and the third, as words of two int16. */
+struct modc_int8_taps {
+    uint32_t pairs[3][2];
+};
+
+/* int16 of a line of which `count` windows of three, `stride` apart, are taken two at a time. */
+#define MODC_INT8_WIDE(count, stride) (((count) + 1) / 2 * 2 * (stride) + 2)
+
+/* Taps that are `step` apart at w; gives their sum. */
+MODC_INLINE int modc_int8_taps_of(struct modc_int8_taps *taps, const modc_int8 *w, const int step)
+{
+    int all = 0;
+
+    MODC_UNROLL
+    for (int line = 0; line < 3; line++) {
+        const int a = w[3 * line * step], b = w[(3 * line + 1) * step], c = w[(3 * line + 2) * step];
+
+        taps->pairs[line][0] = ((uint32_t)a & 0xffffu) | (uint32_t)b << 16;
+        taps->pairs[line][1] = ((uint32_t)b & 0xffffu) | (uint32_t)c << 16;
+        all += a + b + c;
+    }
+    return all;
+}
+
+/* One channel of `high` lines of `columns` pixels, each `ldx` behind the other and lines of `w` of them, as lines of int16 that are
+ * `wide` apart. */
+MODC_INLINE void modc_int8_plane(int16_t *to, const int wide, const modc_int8 *from, const int ldx,
+                                 const int w, const int high, const int columns)
+{
+    for (int line = 0; line < high; line++) {
+        const modc_int8 *at = from + line * w * ldx;
+        int16_t *out = to + line * wide;
+        int16_t *const end = out + columns / 4 * 4;
+
+        for (; out < end; out += 4, at += 4 * ldx) {
+            MODC_UNROLL
+            for (int i = 0; i < 4; i++)
+                out[i] = at[i * ldx];
+        }
+        for (int i = 0; i < columns % 4; i++)
+            out[i] = at[i * ldx];
+    }
+}
+
+/* So many windows of a line are multiplied at a time, or two, or one: as many as sums and what they see have registers. */
+#define MODC_INT8_WINDOWS 4
+
+/* Adds to sums what so many windows see, of lines that are `wide` apart, each `stride` (1 or 2) behind the one before; sums wrap. x is a
+ * multiple of two elements; windows and stride are constants of the call. */
+MODC_INLINE void modc_int8_windows(int32_t *sum, const int16_t *x, const int wide, const int stride,
+                                   const struct modc_int8_taps *taps, const int windows)
+{
+    MODC_UNROLL
+    for (int line = 0; line < 3; line++) {
+        const int16_t *const at = x + line * wide;
+        const uint32_t *const pairs = taps->pairs[line];
+#ifdef MODC_DSP
+        uint32_t first[MODC_INT8_WINDOWS], second[MODC_INT8_WINDOWS]; /* words with the ends of a window */
+
+        MODC_UNROLL
+        for (int i = 0; i < windows; i++) {
+            if (stride == 2 || i == 0) {
+                modc_int8_get(at + i * stride, &first[i], &second[i]);
+            } else { /* of two in the same words the second begins in the upper half of the first */
+                first[i] = i % 2 != 0 ? first[i - 1] : second[i - 1];
+                second[i] = i % 2 != 0 ? second[i - 1]
+                                       : modc_dot_load((const modc_int8 *)(const void *)(at + i + 2));
+            }
+        }
+        MODC_UNROLL
+        for (int i = 0; i < windows; i++) {
+            if (stride == 1 && i % 2 != 0)
+                __asm__("smlatb %0, %1, %2, %0" : "+r"(sum[i]) : "r"(first[i]), "r"(pairs[0]));
+            else
+                sum[i] = modc_dot_pairs(sum[i], pairs[0], (modc_i32)first[i]);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < windows; i++) {
+            if (stride == 1 && i % 2 != 0)
+                sum[i] = modc_dot_pairs(sum[i], pairs[1], (modc_i32)second[i]);
+            else
+                __asm__("smlabt %0, %1, %2, %0" : "+r"(sum[i]) : "r"(second[i]), "r"(pairs[1]));
+        }
+#else
+        MODC_UNROLL
+        for (int i = 0; i < windows; i++) {
+            const int16_t *const from = at + i * stride;
+            const int32_t ends = from[0] * (int16_t)pairs[0] + from[2] * (int16_t)(pairs[1] >> 16);
+
+            sum[i] = modc_sum_of(sum[i], ends + from[1] * (int16_t)pairs[1]);
+        }
+#endif
+    }
 }
 
 #endif

@@ -87,6 +87,52 @@ MODC_INLINE int32_t modc_shift_near(int32_t a, int32_t bits)
     return (a >> (bits & 31)) + ((a & mask) > half);
 }
 
+/* One behind the other. note [fixed point on chips]
+ * Where halves of words are multiplied in one instruction there is one for the upper half of a product, too, rounded: that of 2 a and
+ * the multiplier. 2 a that leaves int32 is 2^32 too small, or too large, and so that half by the multiplier; the instruction that adds
+ * it saturates, which gives the product of -2^31 by itself as it is to be. Of the quotient the last bit that is shifted out is the
+ * carry, which rounds it up; 1 less of what is below 0 first turns its ties down, and where nothing is shifted the sign as the carry
+ * gives it back. */
+MODC_INLINE int32_t modc_requantize(int32_t a, int32_t multiplier, int32_t bits)
+{
+#ifdef MODC_DSP
+    int32_t twice, high, sign;
+
+    if (__builtin_add_overflow(a, a, &twice)) {
+        __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(twice), "r"(multiplier));
+        if (a < 0)
+            __asm__("qsub %0, %1, %2" : "=r"(high) : "r"(high), "r"(multiplier));
+        else
+            __asm__("qadd %0, %1, %2" : "=r"(high) : "r"(high), "r"(multiplier));
+    } else {
+        __asm__("smmulr %0, %1, %2" : "=r"(high) : "r"(twice), "r"(multiplier));
+    }
+    __asm__("movs %1, %0, lsl #1\n\t"
+            "sub %0, %0, %0, lsr #31\n\t"
+            "movs %0, %0, asr %2\n\t"
+            "adc %0, %0, #0"
+            : "+r"(high), "=&r"(sign)
+            : "r"(bits & 31)
+            : "cc");
+    return high;
+#else
+    return modc_shift_near(modc_mul_high(a, multiplier), bits);
+#endif
+}
+
+/* The nearest integer of 8 bits. */
+MODC_INLINE int8_t modc_int8_of(int32_t a)
+{
+#ifdef MODC_DSP
+    int8_t near;
+
+    __asm__("ssat %0, #8, %1" : "=r"(near) : "r"(a));
+    return near;
+#else
+    return (int8_t)(a < -128 ? -128 : a > 127 ? 127 : a);
+#endif
+}
+
 /* ---- the same bits as another type --------------------------------------------------------------------- */
 
 MODC_INLINE int32_t modc_f32_as_i32(float x)

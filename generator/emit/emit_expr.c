@@ -94,6 +94,8 @@ struct printer {
     const struct expr_place *place;
     bool vector;
     enum dtype lanes;
+    int *
+        bytes_of; /* of a cast: the int32 of which it takes the nearest int8, bounds left out; -1: it is no such */
     int *uses;          /* how often the text of a node will stand somewhere; 0: not needed for the result */
     bool *uniform;      /* note [uniform]; all of them in scalar text */
     struct piece *done; /* by node */
@@ -528,8 +530,14 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return integer_call(p, node, "modc_gcd", a);
     case PRIM_MUL_HIGH:
         return format(p, RANK_PRIMARY, "modc_mul_high(%s, %s)", a[0].text, a[1].text);
-    case PRIM_SHIFT_NEAR:
+    case PRIM_SHIFT_NEAR: {
+        const struct dag_node *product = argument(p, node, 0);
+
+        if (product->prim == PRIM_MUL_HIGH && p->uses[node->args[0]] == 1)
+            return format(p, RANK_PRIMARY, "modc_requantize(%s, %s, %s)", p->done[product->args[0]].text,
+                          p->done[product->args[1]].text, a[1].text);
         return format(p, RANK_PRIMARY, "modc_shift_near(%s, %s)", a[0].text, a[1].text);
+    }
     case PRIM_MIN:
     case PRIM_MAX: {
         const char *test = node->prim == PRIM_MIN ? "<" : ">";
@@ -639,11 +647,14 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
 {
     const char *test = comparison(node->prim);
     struct piece a[3] = {0};
+    const int within = p->bytes_of[node - p->dag->nodes];
     bool known;
 
     if (is_self_test(p, node, &known))
         return number_piece(p, DTYPE_BOOL, 0, known);
 
+    if (within >= 0)
+        return format(p, RANK_PRIMARY, "modc_int8_of(%s)", print_node(p, within).text);
     if (node->prim == PRIM_CAST && argument(p, node, 0)->prim == PRIM_DIM && node->dtype != DTYPE_BOOL)
         return dim_piece(p, argument(p, node, 0)->dim, node->dtype);
     print_arguments(p, node, a);
@@ -765,6 +776,40 @@ static struct piece print_node(struct printer *p, int index)
     return p->done[index];
 }
 
+/* The node that `index` bounds by a number from above or below (`prim`), where one node alone reads it; -1: it is no such. */
+static int bounded_by(const struct printer *p, const int *readers, int index, enum prim prim, int64_t bound)
+{
+    const struct dag_node *node = &p->dag->nodes[index];
+
+    if (node->prim != prim || node->dtype != DTYPE_INT32 || readers[index] != 1)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (argument(p, node, i)->prim == PRIM_CONST && argument(p, node, i)->integer == bound)
+            return node->args[1 - i];
+    return -1;
+}
+
+/* Casts that take the nearest integer of 8 bits. */
+static void find_bytes(struct printer *p)
+{
+    const bool *needed = dag_needed(p->arena, p->dag);
+    int *readers = ARENA_ARRAY(p->arena, p->dag->count, int);
+
+    for (int i = 0; i < p->dag->count; i++)
+        for (int j = 0; needed[i] && j < prim_rows[p->dag->nodes[i].prim].arity; j++)
+            readers[p->dag->nodes[i].args[j]]++;
+    for (int i = 0; i < p->dag->count; i++) {
+        const struct dag_node *node = &p->dag->nodes[i];
+        int inside = -1;
+
+        if (needed[i] && node->prim == PRIM_CAST && node->dtype == DTYPE_INT8)
+            inside = bounded_by(p, readers, node->args[0], PRIM_MIN, INT8_MAX);
+        if (inside >= 0)
+            inside = bounded_by(p, readers, inside, PRIM_MAX, INT8_MIN);
+        p->bytes_of[i] = inside;
+    }
+}
+
 static void count_uses(struct printer *p)
 {
     p->uses[p->dag->result] = 1;
@@ -773,6 +818,10 @@ static void count_uses(struct printer *p)
 
         if (p->uses[i] == 0)
             continue;
+        if (p->bytes_of[i] >= 0) {
+            p->uses[p->bytes_of[i]]++;
+            continue;
+        }
         for (int j = 0; j < prim_rows[node->prim].arity; j++)
             p->uses[node->args[j]] += argument_uses(node);
     }
@@ -787,6 +836,8 @@ static struct piece print_dag(struct printer *p)
     p->uniform = ARENA_ARRAY(p->arena, count, bool);
     p->done = ARENA_ARRAY(p->arena, count, struct piece);
     dag_uniform(p->dag, p->place->scalars, p->uniform);
+    p->bytes_of = ARENA_ARRAY(p->arena, count, int);
+    find_bytes(p);
     count_uses(p);
     return print_node(p, p->dag->result);
 }

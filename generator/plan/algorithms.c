@@ -158,6 +158,14 @@ static bool fits_int8_depthwise(const struct graph *graph, const struct op *op)
     return fits_int8_plain(graph, op) && op_is_packed(graph, op) && op_is_depthwise(op);
 }
 
+/* Planes are for one core, and for vectors that hold two elements. */
+static bool fits_int8_planes(const struct graph *graph, const struct op *op)
+{
+    return fits_int8_depthwise(graph, op) && !target_of(graph->cx)->hosted && op->window.kernel[0] == 3 &&
+           op->window.kernel[1] == 3 && op->window.dilation[0] == 1 && op->window.dilation[1] == 1 &&
+           op->window.stride[1] <= 2;
+}
+
 static bool fits_int8_rows(const struct graph *graph, const struct op *op)
 {
     return fits_int8_plain(graph, op) && op_is_packed(graph, op) && !op_is_depthwise(op);
@@ -168,18 +176,43 @@ static double cost_int8_rows(const struct op *op)
     return op_macs(op) + 200;
 }
 
+static double cost_int8_planes(const struct op *op)
+{
+    return 0.5 * op_macs(op) + 200;
+}
+
+/* Of modc_simd_dot.h, MODC_INT8_WIDE. */
+static int64_t scratch_plane(const struct op *op)
+{
+    const struct dim *const *dims = op->outputs[0]->dims;
+
+    return ((upper(dims[1]) - 1) * op->window.stride[0] + 3) *
+           (tiles_of(upper(dims[2]), 2) * 2 * op->window.stride[1] + 2) * 2;
+}
+
 static double cost_int8_plain(const struct op *op)
 {
     return 4.0 * op_macs(op) + 200;
 }
 
-/* MODC_INT8_ROWS rows of int16, and a window, of modc_simd_dot.h. */
+/* A convolution of 1 x 1 that reads each pixel where it lies. */
+static bool is_pointwise(const struct op *op)
+{
+    bool own = true;
+
+    for (int i = 0; i < 2; i++)
+        own &= op->window.kernel[i] == 1 && op->window.padding[i] == 0 && op->window.extra[i] <= 0;
+    return own;
+}
+
+/* Rows of int16 of as many pixels as are multiplied at a time, MODC_INT8_ROWS of modc_simd_dot.h, and a window. */
 static int64_t scratch_windows(const struct op *op)
 {
-    const struct dim *const *dims = op->inputs[1]->dims;
-    const int64_t depth = upper(dims[1]) * upper(dims[2]) * upper(dims[3]);
+    const struct dim *const *dims = op->inputs[1]->dims, *const *out = op->outputs[0]->dims;
+    const int64_t depth = tiles_of(upper(dims[1]) * upper(dims[2]) * upper(dims[3]), 4) * 4;
+    const int64_t pixels = upper(out[0]) * upper(out[1]) * upper(out[2]);
 
-    return 2 * 2 * tiles_of(depth, 4) * 4 + tiles_of(depth, 4) * 4;
+    return 2 * (pixels < 2 ? 1 : 2) * depth + (is_pointwise(op) ? 0 : depth);
 }
 
 static bool fits_pool(const struct graph *graph, const struct op *op)
@@ -821,6 +854,10 @@ static const struct algorithm cpu_algorithms[] = {
      .core = true},
     {"conv_int8_depthwise", GRAPH_OP_CONV, "conv_int8_depthwise", NULL, fits_int8_depthwise, cost_int8_rows,
      tiles_lines, PACKED_COLUMNS, PACKED_NONE, NULL, "by pixel, a few channels at a time, all taps at once",
+     .core = true},
+    {"conv_int8_planes", GRAPH_OP_CONV, "conv_int8_planes", NULL, fits_int8_planes, cost_int8_planes, NULL,
+     PACKED_COLUMNS, PACKED_NONE, scratch_plane,
+     "a channel at a time as a plane of int16, in which neighbours of a line are multiplied together",
      .core = true},
     {"conv_int8_plain", GRAPH_OP_CONV, "conv_int8_plain", NULL, fits_int8_plain, cost_int8_plain, tiles_lines,
      PACKED_NONE, PACKED_NONE, NULL, "one output at a time over w as it lies", .core = true},

@@ -3,7 +3,7 @@
  *
  * T_c and T_oc are the channels of one group; pixels of x are T_ldx apart, of y T_ldy. w is [T_groups * T_oc][T_kh][T_kw][T_c]. Stride
  * T_sh, T_sw, padding T_ph, T_pw, dilation T_dh, T_dw. Fits: w is packed, kernel and channels are constants; T_n, T_h, T_w, T_oh, T_ow
- * may be sizes. What the windows of a few pixels of a line see becomes rows in v, as modc_int8_row has them, which meet a few outputs
+ * may be sizes. What the windows of a few neighbouring pixels see becomes rows in v, as modc_int8_row has them, which meet a few outputs
  * at a time. v: T_scratch elements. */
 
 /* What the window at (y0, x0) sees, in order, with T_zero for what lies outside: where it lies in x as one piece, there; else in `to`. */
@@ -35,44 +35,49 @@ MODC_INLINE const modc_int8 *T_NAME_seen(modc_int8 *restrict to, const T_of_x *r
     return to;
 }
 
-/* `rows` pixels of line `line` of y from `pixel` on: outputs of the group from `channel` on, whose weights begin at w. rows is a constant
- * of the call. */
+/* `rows` pixels of y from number `row` on, of all images: outputs from `channel` on. rows and columns are constants of the call. */
 MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const int16_t *restrict v, const T_of_w *restrict w,
-                             const T_of_bias *restrict bias, const int rows, const int columns, const int line,
-                             const int pixel, const int channel T_ARGS)
+                             const T_of_bias *restrict bias, const int rows, const int columns, const int row,
+                             const int channel T_ARGS)
 {
     const int depth = T_kh * T_kw * T_c;
+    T_of_y *const to = y + row * T_ldy + channel;
     int32_t sum[MODC_INT8_TILE];
+    T_of_y out[MODC_INT8_TILE];
 
     MODC_UNROLL
     for (int i = 0; i < rows * columns; i++)
-        sum[i] = 0;
-    modc_int8_products(sum, v, MODC_INT8_ROW(depth), w, depth, depth, rows, columns);
+        sum[i] = T_bias ? bias[channel + i % columns] : 0;
+    modc_int8_products(sum, v, w + channel * depth, depth, depth, rows, columns);
     MODC_UNROLL
-    for (int i = 0; i < rows * columns; i++) {
-        const int r = line * T_ow + pixel + i / columns, c = channel + i % columns;
-        const int32_t value = modc_sum_of(sum[i], T_bias ? bias[c] : 0);
+    for (int i = 0; i < rows * columns; i++) { /* all of a channel: what its tail reads is read once */
+        const int32_t value = sum[i % rows * columns + i / rows];
 
-        y[r * T_ldy + c] = T_PUT(y, T_EPILOGUE(value, r, c));
+        out[i] = T_PUT(y, T_EPILOGUE(value, row + i % rows, channel + i / rows));
     }
+    MODC_UNROLL
+    for (int i = 0; i < rows * columns; i++)
+        to[i % rows * T_ldy + i / rows] = out[i];
 }
 
-/* The same of all outputs of group g; x begins at the image. */
+/* The same of all outputs of group g. */
 MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias, int16_t *restrict v, const int rows, const int g, const int line,
-                               const int pixel T_ARGS)
+                               const T_of_bias *restrict bias, int16_t *restrict v, const int rows, const int row,
+                               const int g T_ARGS)
 {
     const int depth = T_kh * T_kw * T_c, wide = MODC_INT8_COLUMNS(rows), full = T_oc / wide * wide;
-    modc_int8 *const bytes = (modc_int8 *)(void *)(v + MODC_INT8_ROWS * MODC_INT8_ROW(depth));
+    modc_int8 *const bytes = (modc_int8 *)(void *)(v + rows * MODC_INT8_ROW(depth));
 
-    for (int i = 0; i < rows; i++)
-        modc_int8_row(v + i * MODC_INT8_ROW(depth),
-                      T_NAME_seen(bytes, x + g * T_c, line % T_oh * T_sh - T_ph, (pixel + i) * T_sw - T_pw T_PASS), depth,
-                      T_zero);
+    for (int i = 0; i < rows; i++) {
+        const int line = (row + i) / T_ow, pixel = (row + i) % T_ow;
+        const T_of_x *const xn = x + line / T_oh * (T_h * T_w * T_ldx) + g * T_c;
+
+        modc_int8_row(v, T_NAME_seen(bytes, xn, line % T_oh * T_sh - T_ph, pixel * T_sw - T_pw T_PASS), depth, T_zero, i, rows);
+    }
     for (int c = 0; c < full; c += wide)
-        T_NAME_tile(y, v, w + (g * T_oc + c) * depth, bias, rows, wide, line, pixel, g * T_oc + c T_PASS);
+        T_NAME_tile(y, v, w, bias, rows, wide, row, g * T_oc + c T_PASS);
     for (int c = full; c < T_oc; c++)
-        T_NAME_tile(y, v, w + (g * T_oc + c) * depth, bias, rows, 1, line, pixel, g * T_oc + c T_PASS);
+        T_NAME_tile(y, v, w, bias, rows, 1, row, g * T_oc + c T_PASS);
 }
 
 T_COMMENT
@@ -86,17 +91,14 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 #else
     int16_t *const rows = (int16_t *)(void *)v;
 #endif
+    const int end = T_IF(T_by_rows, to, T_n * T_oh) * T_ow;
 
-    for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
-        const T_of_x *const xn = x + line / T_oh * (T_h * T_w * T_ldx);
+    for (int g = 0; g < T_groups; g++) {
+        int p = T_IF(T_by_rows, from, 0) * T_ow;
 
-        for (int g = 0; g < T_groups; g++) {
-            int p = 0;
-
-            for (; p + MODC_INT8_ROWS <= T_ow; p += MODC_INT8_ROWS)
-                T_NAME_pixels(y, xn, w, bias, rows, MODC_INT8_ROWS, g, line, p T_PASS);
-            for (; p < T_ow; p++)
-                T_NAME_pixels(y, xn, w, bias, rows, 1, g, line, p T_PASS);
-        }
+        for (; p + MODC_INT8_ROWS <= end; p += MODC_INT8_ROWS)
+            T_NAME_pixels(y, x, w, bias, rows, MODC_INT8_ROWS, p, g T_PASS);
+        for (; p < end; p++)
+            T_NAME_pixels(y, x, w, bias, rows, 1, p, g T_PASS);
     }
 }

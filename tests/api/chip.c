@@ -6,6 +6,7 @@
 #include HEADER
 
 #include "chip_start.h"
+#include "modc_simd.h"
 
 #define JOINED(a, b) a##b
 #define JOIN(a, b) JOINED(a, b)
@@ -83,12 +84,53 @@ static bool is_close(const float *found, const float *wanted, int count, float l
     return true;
 }
 
+/* Whether the chip's own instructions give what fixed point is defined by, at the ends of its numbers and between them. */
+static bool requantizes(void)
+{
+    static const int32_t ends[] = {INT32_MIN,
+                                   INT32_MIN + 1,
+                                   -(1 << 30) - 1,
+                                   -(1 << 30),
+                                   1 - (1 << 30),
+                                   -65536,
+                                   -3,
+                                   -2,
+                                   -1,
+                                   0,
+                                   1,
+                                   2,
+                                   3,
+                                   40000,
+                                   (1 << 30) - 1,
+                                   1 << 30,
+                                   (1 << 30) + 1,
+                                   INT32_MAX - 1,
+                                   INT32_MAX};
+    const int count = (int)(sizeof ends / sizeof *ends);
+    uint32_t random = 1;
+
+    for (int i = 0; i < 40000; i++) {
+        const int32_t a = i < count * count * 32 ? ends[i / 32 % count] : (int32_t)(random >> random % 31);
+        const int32_t m = i < count * count * 32 ? ends[i / 32 / count] : (int32_t)(random * 2654435769u);
+        const int32_t high = modc_mul_high(a, m), found = modc_requantize(a, m, i % 32);
+
+        if (found != modc_shift_near(high, i % 32) || modc_int8_of(found) != (found < -128  ? -128
+                                                                              : found > 127 ? 127
+                                                                                            : found))
+            return false;
+        random = random * 1664525u + 1013904223u;
+    }
+    return true;
+}
+
 static __attribute__((noinline)) int run(void)
 {
     const struct modc_entry *entry = &JOIN(MODEL, _model).entries[0];
     const int sizes[] = {1};
     const struct rows x = rows_of(inputs, inputs_end, INPUT);
 
+    if (!requantizes())
+        return 6;
     if (x.data == NULL || JOIN(MODEL, _bind_embedded)(&params) != MODC_OK ||
         JOIN(MODEL, _init)(&net, &params, workspace, sizeof workspace) != MODC_OK)
         return 1;

@@ -568,7 +568,8 @@ def narrow():
     for batch in (3, 1):
         yield Case(f"integers_{batch}", integers, "", bytes_of(425 + batch, batch), state)
     own = "build/vectors/integers_3/{}.safetensors".format
-    for name, options in (("fence", "--hooks fence"), ("plain", "--plan conv=conv_int8_plain"), ("train", "--train")):
+    for name, options in (("fence", "--hooks fence"), ("plain", "--plan conv=conv_int8_plain"), ("train", "--train"),
+                          ("target", "--target hosted=no,ram=1M,flash=1M")):
         yield Case(f"integers_{name}", integers, options, own("inputs"), own("weights"))
     yield Case("integers_zeros", integers, "", {name: torch.full_like(tensor, -128) for name, tensor in bytes_of(425, 3).items()},
                own("weights"))

@@ -44,6 +44,7 @@ def parse(arguments):
     parser.add_argument("--backward-pre-hooks", type=hook, action="append", default=[])
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--plan", action="append", help="nothing to PyTorch")
+    parser.add_argument("--target", help="nothing to PyTorch")
     parser.add_argument("--repeat", type=int, default=1, help="gradients add up")
     parser.add_argument("--steps", type=int, default=0, help="of training")
     parser.add_argument("--seed", type=int, default=0)

@@ -30,7 +30,7 @@ def program(spec, options):
     """A name for the program of a case: by what changes the emitted text, not by what it is run on."""
     parts = [spec, *(os.environ.get(name, "") for name in ("CC", "CFLAGS", "NVCC", "NVCCFLAGS"))]
     for option, value in zip(options, options[1:]):
-        parts += [option, value] if option in ("--set", "--dtype", "--plan", "--device") else []
+        parts += [option, value] if option in ("--set", "--dtype", "--plan", "--device", "--target") else []
     parts += [option for option in ("--backward", "--dispatch") if option in options]
     parts += [option for option in options if option.startswith("--emulate")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

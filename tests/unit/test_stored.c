@@ -26,10 +26,21 @@ static bool flag_of(const struct kernel *kernel, const char *name)
  * of module_paths.c says; of integers alone. */
 static bool is_of_floats(const char *template)
 {
-    static const char *const names[] = {"cholesky", "conv_int8", "conv_int8_depthwise", "conv_int8_plain",
-                                        "eigh",     "gemm_int8", "jacobi_parts",        "lu",
-                                        "lu_order", "lu_solve",  "matrix_exp",          "qr",
-                                        "svd",      "triangular"};
+    static const char *const names[] = {"cholesky",
+                                        "conv_int8",
+                                        "conv_int8_depthwise",
+                                        "conv_int8_plain",
+                                        "conv_int8_planes",
+                                        "eigh",
+                                        "gemm_int8",
+                                        "jacobi_parts",
+                                        "lu",
+                                        "lu_order",
+                                        "lu_solve",
+                                        "matrix_exp",
+                                        "qr",
+                                        "svd",
+                                        "triangular"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(template, names[i]) == 0)

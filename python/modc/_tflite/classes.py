@@ -26,7 +26,7 @@ FUNCTIONS = {
     return (2 * x).clamp(max=2 ** 31 - 1)""",
     "window_sums": """def window_sums(x, kernel, stride, pad):
     x = F.pad(x, (0, 0, pad[2], pad[3], pad[0], pad[1]))
-    return x.unfold(1, kernel[0], stride[0]).unfold(2, kernel[1], stride[1]).int().sum((-2, -1))""",
+    return x.unfold(1, kernel[0], stride[0]).unfold(2, kernel[1], stride[1]).sum((-2, -1)).int()""",
 }
 
 CLASSES = {
@@ -90,7 +90,7 @@ forward(x): |
   if pad != (0, 0, 0, 0):
       n = window_sums(torch.ones(1, x.shape[1], x.shape[2], 1, dtype=torch.int8), kernel, stride, pad)
   x = window_sums(x, kernel, stride, pad)
-  x = torch.div(x + torch.where(x > 0, n // 2, -(n // 2)), n, rounding_mode='trunc')
+  x = torch.div(x + torch.where(x > 0, n // 2, -(n // 2)).int(), n, rounding_mode='trunc')
   return x.clamp(low, high).to(torch.int8)""",
     "MaxPool2dInt8": """\
 MaxPool2dInt8(kernel, stride, pad=(0, 0, 0, 0), low=-128, high=127)

@@ -270,47 +270,21 @@ static bool is_replaced(const struct graph *graph, struct value *value)
     return value_is_slot(root);
 }
 
-/* Whether all elements are known to be that number. */
-static bool is_filled(const struct value *value, int number)
-{
-    const struct tensor *constant = value->constant;
-
-    if (!constant && value->op->code == GRAPH_OP_VIEW)
-        return is_filled(value->op->inputs[0], number);
-    for (int64_t i = 0; constant && i < tensor_count(constant); i++)
-        if (constant->data[i].i != number)
-            return false;
-    return constant;
-}
-
 /* What x (N, C, L...) was before it was padded with the windows' zero, which these then do; x where it was not. */
 static struct value *unpadded(const struct graph *graph, struct value *x, struct windows *windows)
 {
-    while (x->op->code == GRAPH_OP_CONCAT && x->op->concat.axis >= 2) {
-        const struct op *op = x->op;
-        const int axis = op->concat.axis, space = axis - 2;
-        int body = -1, around[2] = {0, 0};
+    struct value *body;
+    int64_t around[2];
 
-        for (int i = 0; i < op->input_count; i++) {
-            int64_t length;
+    while ((body = value_unpadded(x, windows->zero, around)) != NULL && x->op->concat.axis >= 2) {
+        const int space = x->op->concat.axis - 2;
 
-            if (!is_filled(op->inputs[i], windows->zero)) {
-                if (body >= 0)
-                    return x;
-                body = i;
-            } else if (dim_is_const(op->inputs[i]->dims[axis], &length) && length < LONGEST) {
-                around[body >= 0] += (int)length;
-            } else {
-                return x;
-            }
-        }
-        if (body < 0 || is_replaced(graph, op->inputs[body]) ||
-            windows->before[space] + (int64_t)around[0] >= LONGEST ||
-            windows->after[space] + (int64_t)around[1] >= LONGEST)
+        if (is_replaced(graph, body) || windows->before[space] + around[0] >= LONGEST ||
+            windows->after[space] + around[1] >= LONGEST)
             return x;
-        windows->before[space] += around[0];
-        windows->after[space] += around[1];
-        x = op->inputs[body];
+        windows->before[space] += (int)around[0];
+        windows->after[space] += (int)around[1];
+        x = body;
     }
     return x;
 }

@@ -580,3 +580,37 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
 
     program_each_mode(program, visit_own, &own);
 }
+
+bool value_is_filled(const struct value *value, double number)
+{
+    const struct tensor *constant = value->constant;
+
+    if (!constant && value->op->code == GRAPH_OP_VIEW)
+        return value_is_filled(value->op->inputs[0], number);
+    for (int64_t i = 0; constant && i < tensor_count(constant); i++)
+        if (dtype_is_float(constant->dtype) ? constant->data[i].f != number : (double)constant->data[i].i != number)
+            return false;
+    return constant;
+}
+
+struct value *value_unpadded(const struct value *x, double number, int64_t around[2])
+{
+    const struct op *op = x->op;
+    struct value *body = NULL;
+
+    around[0] = around[1] = 0;
+    for (int i = 0; op->code == GRAPH_OP_CONCAT && i < op->input_count; i++) {
+        int64_t length;
+
+        if (value_is_filled(op->inputs[i], number)) {
+            if (!dim_is_const(op->inputs[i]->dims[op->concat.axis], &length))
+                return NULL;
+            around[body != NULL] += length;
+        } else if (body) {
+            return NULL;
+        } else {
+            body = op->inputs[i];
+        }
+    }
+    return body;
+}

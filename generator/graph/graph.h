@@ -295,6 +295,11 @@ static inline enum dtype value_shown_dtype(const struct value *value, bool compl
 }
 const char *value_shown_text(struct arena *arena, const struct value *value,
                              bool complex);    /* "complex64 (batch, 8)" */
+/* Whether all elements are known to be that number, perhaps through views. */
+bool value_is_filled(const struct value *value, double number);
+/* What x was before so many of that number were put in front of it and behind, along the axis of the concatenation that x is; NULL: it
+ * is not such a one, or there are not always as many. */
+struct value *value_unpadded(const struct value *x, double number, int64_t around[2]);
 bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
 /* A slot that a statement writes: most are read by many and written by none. */
 bool value_may_be_written(const struct value *value);

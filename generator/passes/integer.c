@@ -352,6 +352,23 @@ static struct value *weight_of(struct graph *graph, int *at, const struct produc
     return make_reshape(site, weight, 4, (const struct dim *[]){weight->dims[0], weight->dims[1], one, one});
 }
 
+/* What stands around x by itself is padding of the convolution: it adds nothing. */
+static void unpad(struct op *conv, int zero)
+{
+    struct value *x;
+    int64_t around[2];
+
+    while ((x = value_unpadded(conv->inputs[0], zero, around)) != NULL && around[0] + around[1] < 1 << 20) {
+        const int space = conv->inputs[0]->op->concat.axis - 2;
+
+        if (space < 0)
+            break;
+        conv->window.padding[space] += (int)around[0];
+        conv->window.extra[space] += (int)(around[1] - around[0]);
+        conv->inputs[0] = x;
+    }
+}
+
 /* The int32 sums, as the convolution has them. */
 static struct value *sums_of(struct graph *graph, int *at, const struct product *product,
                              const struct parts *parts)
@@ -366,6 +383,7 @@ static struct value *sums_of(struct graph *graph, int *at, const struct product 
     if (product->op->code == GRAPH_OP_CONV) {
         conv = make_op(site, GRAPH_OP_CONV, product->op->label, inputs, count);
         conv->window = product->op->window;
+        unpad(conv, product->steps->zero);
     } else {
         for (int i = 0; i < last; i++)
             rows = dim_mul(arena, rows, product->whole->dims[i]);
@@ -822,7 +840,7 @@ static struct value *joined(struct graph *graph, int *at, const struct op *conca
         struct value *part = concat->inputs[i];
 
         parts[i] = value_whole(part);
-        if (!parts[i] && !value_is_zeros(part))
+        if (!parts[i] && !value_is_filled(part, 0.0))
             return NULL;
         if (parts[i] && steps &&
             (steps->scale != value_steps(part)->scale || steps->zero != value_steps(part)->zero))

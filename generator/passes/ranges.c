@@ -14,25 +14,15 @@ struct value *value_whole(const struct value *value)
     return op->steps && value->dtype == DTYPE_FLOAT32 ? op->inputs[0] : NULL;
 }
 
-bool value_is_zeros(const struct value *value)
-{
-    while (!value->constant && value->op->code == GRAPH_OP_VIEW)
-        value = value->op->inputs[0];
-    for (int64_t i = 0; value->constant && i < tensor_count(value->constant); i++)
-        if (value->constant->data[i].f != 0.0)
-            return false;
-    return value->constant != NULL;
-}
-
 /* Of a padding: that of what is padded; of parts of one value its own. */
 static const struct op *parts_rounded(const struct op *concat)
 {
     const struct op *back = NULL;
 
     for (int i = 0; i < concat->input_count; i++) {
-        const struct op *own = value_is_zeros(concat->inputs[i]) ? back : value_rounded(concat->inputs[i]);
+        const struct op *own = value_is_filled(concat->inputs[i], 0.0) ? back : value_rounded(concat->inputs[i]);
 
-        if (!own && !value_is_zeros(concat->inputs[i]))
+        if (!own && !value_is_filled(concat->inputs[i], 0.0))
             return NULL;
         if (back && own != back)
             return NULL;

@@ -30,8 +30,6 @@ static inline const struct steps *value_steps(const struct value *value) /* of s
 /* The op that made the value of int8, or what it was moved and picked from; NULL: none did. */
 const struct op *value_rounded(const struct value *value);
 
-bool value_is_zeros(const struct value *value); /* known, and all 0, perhaps through views */
-
 /* Whether the product is to become one of integers: its input is such a value. */
 bool op_is_calibrated(const struct op *op);
 

@@ -40,7 +40,7 @@ configure_package_config_file(cmake/modcConfig.cmake.in ${PROJECT_BINARY_DIR}/mo
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/modcConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/modcConfig.cmake ${PROJECT_BINARY_DIR}/modcConfigVersion.cmake
-              cmake/ModcModel.cmake cmake/ModcFlags.cmake
+              cmake/ModcModel.cmake cmake/ModcFlags.cmake cmake/ModcDispatch.cmake
         DESTINATION ${modc_package})
 
 function(modc_pkgconfig)

@@ -25,15 +25,23 @@ function(modc_add_runtime)
     include(${arg_SOURCES}/cuda/modc_cuda.cmake)
 endfunction()
 
-# modc_dispatch(VARIABLE PATH): the sources that DISPATCH has beside PATH.c, each with the flags of its instruction set,
-# which come behind those of the project. For other processors they are empty, and nothing is said of any flag.
+# modc_dispatch(VARIABLE PATH): the sources that DISPATCH has beside PATH.c for this processor, each with the flags of its
+# instruction set, which come behind those of the project. Some sets are for products of bytes alone. Whether a model has such is
+# known when modc has run: where it has none, ModcDispatch.cmake writes files for them in which there is nothing.
 function(modc_dispatch variable path)
-    set(${variable} ${path}_x86_64_v3.c ${path}_x86_64_v4.c PARENT_SCOPE)
+    set(sources)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND NOT MSVC)
+        set(sources ${path}_x86_64_v3.c ${path}_x86_64_v3_vnni.c ${path}_x86_64_v4.c ${path}_x86_64_v4_vnni.c)
         set_source_files_properties(${path}.c PROPERTIES COMPILE_OPTIONS -march=x86-64)
         set_source_files_properties(${path}_x86_64_v3.c PROPERTIES COMPILE_OPTIONS -march=x86-64-v3)
+        set_source_files_properties(${path}_x86_64_v3_vnni.c PROPERTIES COMPILE_OPTIONS "-march=x86-64-v3;-mavxvnni")
         set_source_files_properties(${path}_x86_64_v4.c PROPERTIES COMPILE_OPTIONS -march=x86-64-v4)
+        set_source_files_properties(${path}_x86_64_v4_vnni.c PROPERTIES COMPILE_OPTIONS "-march=x86-64-v4;-mavx512vnni")
+    elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$" AND NOT MSVC)
+        set(sources ${path}_aarch64_dotprod.c)
+        set_source_files_properties(${path}_aarch64_dotprod.c PROPERTIES COMPILE_OPTIONS -march=armv8.2-a+dotprod)
     endif()
+    set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
 # modc_add_model(NAME SPEC FILE [WEIGHTS FILE [WEIGHTS_AS incbin | c]] [MODEL NAME] [DTYPE TYPE] [DEVICE cpu | cuda]
@@ -53,8 +61,9 @@ endfunction()
 #   OPTIONS   further options of `modc generate`
 #   TOKENIZER the spec has `tokenizer:`, and the library its tables
 #   TEMPLATE  the spec has `template:`, and the library its function
-#   DISPATCH  compiled for x86-64, x86-64-v3 and x86-64-v4, whatever -march the project has: each context takes the best
-#             that its machine has. For other processors nothing is different
+#   DISPATCH  compiled for x86-64, x86-64-v3 and x86-64-v4, whatever -march the project has, and with products of bytes for
+#             what VNNI adds to both: each context takes the best that its machine has. On AArch64 such models are compiled
+#             once more for its dot products. For other processors nothing is different
 #
 # The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
 function(modc_add_model name)
@@ -110,6 +119,7 @@ function(modc_add_model name)
     set(out ${CMAKE_CURRENT_BINARY_DIR}/${name}.modc)
     set(sources ${out}/${arg_MODEL}.c)
     set(assembly)
+    set(written) # what runs behind modc
     set(files ${sources} ${out}/${arg_MODEL}.h ${out}/${arg_MODEL}.cmake)
     set(options ${arg_SPEC} --model ${arg_MODEL} -o ${out})
     if(arg_WEIGHTS)
@@ -135,6 +145,10 @@ function(modc_add_model name)
         list(APPEND options --dispatch)
         list(APPEND sources ${dispatched})
         list(APPEND files ${dispatched})
+        if(dispatched)
+            set(written COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ModcDispatch.cmake ${out}/${arg_MODEL}
+                                ${dispatched})
+        endif()
     endif()
     if(arg_DTYPE)
         list(APPEND options --dtype ${arg_DTYPE})
@@ -146,7 +160,6 @@ function(modc_add_model name)
         list(APPEND sources ${out}/${arg_MODEL}.cu)
         list(APPEND files ${out}/${arg_MODEL}.cu ${out}/${arg_MODEL}_kernels.h)
     endif()
-    set(written)
     if(arg_DEVICE STREQUAL "cuda" AND NOT MODC_CUDA_EMULATE) # flags of its kernels, which the spec decides
         set(flags ${out}/${arg_MODEL}.nvcc)
         list(APPEND files ${flags})

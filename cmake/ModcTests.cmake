@@ -877,7 +877,7 @@ function(modc_api_tests)
         modc_api_test(cpp cpp.cc ${cnn} ${policy})
     endif()
     # The flags of instruction sets come behind those that all files have.
-    set(models "${policy} --dispatch" "${cnn} --dispatch" "${policy} --model plain")
+    set(models "${policy} --dispatch" "${cnn} --dispatch" "tests/api/bytes.yaml --dispatch" "${policy} --model plain")
     modc_api_test(dispatch dispatch.c ${models} ENV "FLAGS=-march=native")
     modc_api_test(dispatch_lto dispatch.c ${models} ENV "FLAGS=-march=native -flto")
     modc_api_test(dispatch_checked dispatch.c ${models} ENV ${checked})

@@ -412,7 +412,7 @@ static inline void modc_shape(const struct modc_entry *entry, const int *sizes, 
 
 /* The functions of a model as they were compiled for one instruction set. */
 struct modc_isa {
-    const char *name;   /* as -march has it: "x86-64-v3" */
+    const char *name;   /* "x86-64-v3" */
     bool (*here)(void); /* whether this machine has it; NULL: it needs nothing more than the program itself */
     const void *code;   /* for emitted code: struct MODEL_code */
 };
@@ -746,11 +746,10 @@ static inline bool modc_saves(const struct modc_context *net)
 enum modc_status modc_backward_begin(struct modc_context *net, int entry);
 void modc_backward_end(struct modc_context *net, const int *given, int count);
 
-/* For rows of struct modc_isa: whether the processor and the operating system have all of it. */
-#ifdef MODC_X86_64
-bool modc_has_x86_64_v3(void);
-bool modc_has_x86_64_v4(void);
-#endif
+/* For rows of struct modc_isa: whether processor and operating system have all of it. Each is there on its machine alone. */
+bool modc_has_x86_64_v3(void), modc_has_x86_64_v3_vnni(void);
+bool modc_has_x86_64_v4(void), modc_has_x86_64_v4_vnni(void);
+bool modc_has_aarch64_dotprod(void);
 
 /* What an emitted call tests first; clears the fault. need: the variant's workspace bytes, state included.
  * MODC_POINTER, MODC_BUSY, MODC_WORKSPACE, MODC_STALE. */

@@ -84,7 +84,8 @@ struct output_file {
     const char *path;
     const void *bytes;
     size_t length;
-    const char *flags; /* what an x86-64 compiler needs for it alone, or NULL */
+    const char *flags;   /* what a compiler for `machine` needs for it alone, or NULL */
+    const char *machine; /* "x86-64"; NULL: as flags */
 };
 
 /* True, or false with *error set and every old file as it was. Creates `folder` (with parents) if needed. */

@@ -40,11 +40,15 @@ struct process compiler_copy(struct cx *cx, const struct process *compiler)
 void compiler_flags(struct cx *cx, struct process *process, const struct output_file *file)
 {
 #ifdef __x86_64__
-    if (file->flags)
-        process_words(cx, process, file->flags);
+    static const char here[] = "x86-64";
+#elif defined __aarch64__
+    static const char here[] = "AArch64";
 #else
-    (void)cx, (void)process, (void)file;
+    static const char here[] = "";
 #endif
+
+    if (file->flags && strcmp(file->machine, here) == 0)
+        process_words(cx, process, file->flags);
 }
 
 int compiler_run(struct process *list, int count)

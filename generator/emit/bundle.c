@@ -117,21 +117,39 @@ static void print_runtime(struct cx *cx, struct text *text)
         target_of(cx)->hosted ? " Threads::Threads" : "");
 }
 
+/* A source's own words for the compiler, as a list of CMake. */
+static void print_options(struct cx *cx, struct text *text, const char *path, const char *words)
+{
+    char *list = arena_copy(&cx->arena, words, strlen(words));
+    const char *quote = strchr(list, ' ') ? "\"" : "";
+
+    for (char *at = list; (at = strchr(at, ' '));)
+        *at = ';';
+    text_printf(text, "    set_source_files_properties(%s/%s PROPERTIES COMPILE_OPTIONS %s%s%s)\n",
+                folder_cmake, path, quote, list, quote);
+}
+
 /* The flags of the sources of each instruction set, where they are for the processor that is compiled for. */
 static void print_dispatch(struct cx *cx, struct text *text, const struct plan *plan)
 {
-    text_add(text, "if(CMAKE_SYSTEM_PROCESSOR MATCHES \"^(x86_64|amd64|AMD64)$\" AND NOT MSVC)\n");
-    for (const struct plan *variant = plan; variant; variant = variant->next) {
-        if (!dispatch_has(cx, variant))
-            continue;
-        text_printf(text, "    set_source_files_properties(%s/%s.c PROPERTIES COMPILE_OPTIONS %s)\n",
-                    folder_cmake, variant->model, dispatch_flags(cx, isa_base));
-        for (int i = 0; i < ISA_ROWS; i++)
-            text_printf(text, "    set_source_files_properties(%s/%s PROPERTIES COMPILE_OPTIONS %s)\n",
-                        folder_cmake, dispatch_path(cx, variant->model, &isa_rows[i]),
-                        dispatch_flags(cx, isa_rows[i].name));
+    for (const struct isa_machine *machine = isa_machines; machine < isa_machines + isa_machine_count;
+         machine++) {
+        struct text options = text_new(&cx->arena);
+
+        for (const struct plan *variant = plan; variant; variant = variant->next) {
+            const struct isa_row *const *rows;
+            const int count = dispatch_rows(cx, variant, &rows);
+
+            if (count > 0 && machine->flags)
+                print_options(cx, &options, arena_format(&cx->arena, "%s.c", variant->model), machine->flags);
+            for (int i = 0; i < count; i++)
+                if (rows[i]->machine == machine)
+                    print_options(cx, &options, dispatch_path(cx, variant->model, rows[i]), rows[i]->flags);
+        }
+        if (options.length > 0)
+            text_printf(text, "if(CMAKE_SYSTEM_PROCESSOR MATCHES \"%s\" AND NOT MSVC)\n%sendif()\n",
+                        machine->system, options.data);
     }
-    text_add(text, "endif()\n");
 }
 
 /* As CMake calls it: "90". */
@@ -182,6 +200,9 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
         print_dispatch(cx, &text, plan);
     text_printf(&text, "add_library(%s STATIC", model);
     for (const struct plan *variant = plan; variant; variant = variant->next) {
+        const struct isa_row *const *rows;
+        const int count = dispatch_rows(cx, variant, &rows);
+
         text_printf(&text, " %s/%s.c", folder_cmake, variant->model);
         if (variant->program->tree->tokenizer)
             text_printf(&text, " %s/%s_tokenizer.c", folder_cmake, variant->model);
@@ -189,9 +210,9 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
             text_printf(&text, " %s/%s_template.c", folder_cmake, variant->model);
         if (is_on_cuda(variant))
             text_printf(&text, " %s/%s.cu", folder_cmake, variant->model);
-        for (int i = 0; i < ISA_ROWS && dispatch_has(cx, variant); i++)
+        for (int i = 0; i < count; i++)
             text_printf(&text, "\n            %s/%s", folder_cmake,
-                        dispatch_path(cx, variant->model, &isa_rows[i]));
+                        dispatch_path(cx, variant->model, rows[i]));
         if (variant->weights)
             text_printf(&text, " %s/%s", folder_cmake, weights_source(cx, variant->model));
     }
@@ -278,11 +299,12 @@ static const char *library_page(struct cx *cx, const char *model)
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
 
-/* Those of instruction sets, of which each source has flags of its own. */
-static void print_flagged(struct text *text, const struct output_file *files, int count)
+/* Those of instruction sets of a machine, of which each source has flags of its own. */
+static void print_flagged(struct text *text, const struct output_file *files, int count,
+                          const struct isa_machine *machine)
 {
     for (int i = 0; i < count; i++)
-        if (files[i].flags)
+        if (files[i].flags && strcmp(files[i].machine, machine->name) == 0)
             text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
 }
 
@@ -303,7 +325,7 @@ static void print_commands(struct cx *cx, struct text *text, bool assembly, cons
         text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
                     target->flags[0] ? " " : "", target->flags, assembly ? "*.c *.S" : "*.c");
     } else {
-        print_flagged(text, files, count);
+        print_flagged(text, files, count, isa_machines);
         text_printf(text, "    cc -O3 -c modc_*.c%s%s%s\n\n", tokenizer ? " *_tokenizer.c" : "",
                     template ? " *_template.c" : "",
                     assembly               ? " *.S"
@@ -327,7 +349,7 @@ static void print_cuda_commands(struct cx *cx, struct text *text, bool flushes,
         if (!files[i].flags && text_ends_with(files[i].path, ".c") && !strchr(files[i].path, '/') &&
             strncmp(files[i].path, "modc_", 5) != 0)
             text_printf(&sources, " %s", files[i].path);
-    print_flagged(text, files, count);
+    print_flagged(text, files, count, isa_machines);
     text_printf(
         text,
         "    for file in %s *.cu; do nvcc -O3 -arch=%s%s -c $file -o $file.o; done\n\n"
@@ -337,13 +359,29 @@ static void print_cuda_commands(struct cx *cx, struct text *text, bool flushes,
         sources.data, gpu ? gpu->name : "native", flushes ? " -ftz=true" : "",
         gpu ? arena_format(&cx->arena, "%s (%s)", gpu->name, gpu->what)
             : "the GPU of this machine (-arch=sm_90 and the like for others)");
-    print_flagged(text, files, count);
+    print_flagged(text, files, count, isa_machines);
     text_printf(
         text,
         "    for file in %s %s/*.c; do cc -O3 -I%s -c $file -o $(basename $file).o; done\n"
         "    for file in *.cu; do c++ -x c++ -std=c++17 -fno-exceptions -O2 -I%s -c $file -o $file.o; done\n\n"
         "whose programs are linked with -ldl -lm -pthread.\n",
         sources.data, bundle_emulation, bundle_emulation, bundle_emulation);
+}
+
+/* How the folder compiles where the flags are not those of the commands. */
+static void print_other_machines(struct text *text, const char *model, const struct output_file *files,
+                                 int count)
+{
+    text_add(text, "Each context takes the best instruction set that its machine has.\n");
+    for (const struct isa_machine *machine = isa_machines + 1; machine < isa_machines + isa_machine_count;
+         machine++) {
+        struct text commands = text_new(text->arena);
+
+        print_flagged(&commands, files, count, machine);
+        if (commands.length > 0)
+            text_printf(text, "On %s %s.c takes no such flag, and the further files are\n\n%s", machine->name,
+                        model, commands.data);
+    }
 }
 
 static const char *page(struct cx *cx, const struct plan *plan, bool assembly, bool cuda,
@@ -366,7 +404,7 @@ static const char *page(struct cx *cx, const struct plan *plan, bool assembly, b
         "-lm %s.\n",
         model, target->hosted ? "behind them" : "where a function of it is missing");
     if (cx->options->dispatch)
-        text_add(&text, "Each context takes the best instruction set that its machine has.\n");
+        print_other_machines(&text, model, files, count);
     else if (target->hosted)
         text_add(
             &text,

@@ -190,6 +190,20 @@ static bool has_special(const struct plan *plan)
     return false;
 }
 
+/* How each file of --dispatch is compiled. */
+static void print_compilers(struct emit *e, struct text *out)
+{
+    const struct isa_row *const *rows;
+    const int count = dispatch_rows(e->cx, e->plan, &rows);
+
+    text_printf(out, " *     cc -O3 %s -c %s.c\n", isa_machines[0].flags, e->m);
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && rows[i]->machine != rows[i - 1]->machine)
+            text_printf(out, " *\n * On %s %s.c with no such flag, and\n *\n", rows[i]->machine->name, e->m);
+        text_printf(out, " *     cc -O3 %s -c %s\n", rows[i]->flags, dispatch_path(e->cx, e->m, rows[i]));
+    }
+}
+
 static void print_source_head(struct emit *e, struct text *out)
 {
     text_printf(
@@ -200,10 +214,7 @@ static void print_source_head(struct emit *e, struct text *out)
         text_add(
             out,
             "\n *\n * Compiled for several instruction sets, of which each context takes the best that its machine has:\n *\n");
-        text_printf(out, " *     cc -O3 -march=%s -c %s.c\n", isa_base, e->m);
-        for (int i = 0; i < ISA_ROWS; i++)
-            text_printf(out, " *     cc -O3 %s -c %s\n", dispatch_flags(e->cx, isa_rows[i].name),
-                        dispatch_path(e->cx, e->m, &isa_rows[i]));
+        print_compilers(e, out);
     }
     text_printf(out, " */\n#include \"%s.h\"\n\n#include <string.h>\n\n", e->m);
     if (is_dispatched(e))
@@ -211,8 +222,8 @@ static void print_source_head(struct emit *e, struct text *out)
             out,
             "#ifndef MODC_CODE /* else this is included by a file for one instruction set */\n#define MODC_CODE %s_code\n"
             "#define MODC_ONCE\n#if defined MODC_X86_64 && defined __AVX__\n"
-            "#error \"compile %s.c with -march=%s: it is for machines without AVX, too\"\n#endif\n#endif\n\n",
-            e->m, e->m, isa_base);
+            "#error \"compile %s.c with %s: it is for machines without AVX, too\"\n#endif\n#endif\n\n",
+            e->m, e->m, isa_machines[0].flags);
     if (e->cx->options->isa)
         text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
                     e->cx->options->isa_widths, e->cx->options->isa);
@@ -357,6 +368,26 @@ static void add_text(struct emit *e, struct output_file **files, int *count, con
     add_file(e, files, count, name, text, strlen(text));
 }
 
+static void set_flags(struct output_file *file, const char *flags, const struct isa_machine *machine)
+{
+    file->flags = flags;
+    file->machine = machine->name;
+}
+
+/* Behind NAME.c the files that include it, each with its flags. */
+static void add_isas(struct emit *e, struct output_file **files, int *count)
+{
+    const struct isa_row *const *rows;
+    const int row_count = dispatch_rows(e->cx, e->plan, &rows);
+
+    set_flags(&(*files)[*count - 1], isa_machines[0].flags, &isa_machines[0]);
+    for (int i = 0; i < row_count; i++) {
+        add_text(e, files, count, dispatch_path(e->cx, e->m, rows[i]),
+                 emit_fit(&e->cx->arena, dispatch_text(e->cx, e->m, rows[i], spec_name(e))));
+        set_flags(&(*files)[*count - 1], rows[i]->flags, rows[i]->machine);
+    }
+}
+
 static void add_model(struct cx *cx, const struct plan *plan, struct output_file **files, int *count)
 {
     struct emit e = {.cx = cx,
@@ -386,14 +417,8 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
                  kernels_text(&e));
         add_text(&e, files, count, arena_format(&cx->arena, "%s_kernels.h", e.m), launchers_text(&e));
     }
-    if (is_dispatched(&e)) {
-        (*files)[*count - 1].flags = dispatch_flags(cx, isa_base);
-        for (int i = 0; i < ISA_ROWS; i++) {
-            add_text(&e, files, count, dispatch_path(cx, e.m, &isa_rows[i]),
-                     emit_fit(&cx->arena, dispatch_text(cx, e.m, &isa_rows[i], spec_name(&e))));
-            (*files)[*count - 1].flags = dispatch_flags(cx, isa_rows[i].name);
-        }
-    }
+    if (is_dispatched(&e))
+        add_isas(&e, files, count);
     if (e.weights && weights_are_array(cx)) {
         struct text array = weights_array(&e);
 

@@ -40,22 +40,43 @@ void print_code(struct emit *e, struct text *out)
         e->m, members.data, e->m, values.data);
 }
 
+/* A line for each set, with the best one of a machine last, or first; those of a machine for it alone. */
+static void print_isas(struct emit *e, struct text *out, bool best_first,
+                       void (*print)(struct emit *e, struct text *out, const struct isa_row *isa))
+{
+    const struct isa_row *const *rows;
+    const int count = dispatch_rows(e->cx, e->plan, &rows);
+    int end;
+
+    for (int first = 0; first < count; first = end) {
+        for (end = first; end < count && rows[end]->machine == rows[first]->machine;)
+            end++;
+        text_printf(out, "%s\n", rows[first]->machine->wants);
+        for (int i = first; i < end; i++)
+            print(e, out, rows[best_first ? first + end - 1 - i : i]);
+        text_add(out, "#endif\n");
+    }
+}
+
+static void declare_isa(struct emit *e, struct text *out, const struct isa_row *isa)
+{
+    text_printf(out, "MODC_HIDDEN extern const struct %s_code %s_code_%s;\n", e->m, e->m, isa->suffix);
+}
+
+static void print_isa(struct emit *e, struct text *out, const struct isa_row *isa)
+{
+    text_printf(out, "    {\"%s\", modc_has_%s, &%s_code_%s},\n", isa->name, isa->suffix, e->m, isa->suffix);
+}
+
 /* What there is once, in front of all else: the choice of each context. */
 void print_choice(struct emit *e, struct text *out)
 {
-    text_add(out, "#ifdef MODC_X86_64\n");
-    for (int i = 0; i < ISA_ROWS; i++)
-        text_printf(out, "MODC_HIDDEN extern const struct %s_code %s_code_%s;\n", e->m, e->m,
-                    isa_rows[i].suffix);
-    text_add(
-        out,
-        "#endif\n\nstatic const struct modc_isa isas_table[] = { /* the best one first */\n#ifdef MODC_X86_64\n");
-    for (int i = ISA_ROWS - 1; i >= 0; i--)
-        text_printf(out, "    {\"%s\", modc_has_%s, &%s_code_%s},\n", isa_rows[i].name, isa_rows[i].suffix,
-                    e->m, isa_rows[i].suffix);
+    print_isas(e, out, false, declare_isa);
+    text_add(out, "\nstatic const struct modc_isa isas_table[] = { /* the best one first */\n");
+    print_isas(e, out, true, print_isa);
     text_printf(
         out,
-        "#endif\n    {MODC_ISA, NULL, &%s_code},\n};\n\n"
+        "    {MODC_ISA, NULL, &%s_code},\n};\n\n"
         "static const struct modc_dispatch dispatch_table = {sizeof isas_table / sizeof *isas_table, isas_table,\n"
         "                                                    offsetof(struct %s, isa)};\n\n"
         "static const struct %s_code *%s_code_of(const struct %s *net)\n{\n    return net->isa->code;\n}\n\n",

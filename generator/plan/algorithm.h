@@ -32,6 +32,7 @@ struct algorithm {
         anywhere; /* a row of the processor whose core serves every machine: see print_cuda_wrapper in emit/kernel.c */
     int64_t (*scratch_stored)(const struct op *op,
                               const struct storage *storage); /* the same, by how its weight is packed */
+    bool dots;  /* multiplies bytes, for which some machines have an instruction: see emit/dispatch.h */
     bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
 

@@ -794,7 +794,7 @@ static const struct algorithm cpu_algorithms[] = {
     {"gemm_int8", GRAPH_OP_CONTRACT, "gemm_int8", NULL, fits_int8, cost_int8, tiles_narrow, PACKED_PANELS,
      PACKED_VECTOR, NULL,
      "in integers: each row is rounded to int8, and multiplied with the integers of w in register tiles over all of the inner length",
-     .scratch_stored = scratch_int8, .core = true},
+     .scratch_stored = scratch_int8, .core = true, .dots = true},
     {"gemm_panel", GRAPH_OP_CONTRACT, "gemm_panel", NULL, fits_float_panels, cost_gemm_panel,
      tiles_gemm_panel, PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length, as many rows and panels of w as there are registers",

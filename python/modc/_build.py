@@ -21,8 +21,9 @@ from modc._errors import CompilerError, Error, SpecError
 
 DEFAULT_FLAGS = "-O3 -march=native"
 RECORD = "made.json"  # in every folder, written last: which files there are, of how many bytes, and what they were made with
-# Of NAME.cmake: what a file of --dispatch is compiled with.
-OPTIONS = re.compile(r"set_source_files_properties\(\$\{CMAKE_CURRENT_LIST_DIR\}/(\S+) PROPERTIES COMPILE_OPTIONS (\S+)\)")
+# Of NAME.cmake: a machine with what is set for it, and of that what a file of --dispatch is compiled with.
+MACHINE = re.compile(r'^if\(CMAKE_SYSTEM_PROCESSOR MATCHES "([^"]*)" AND NOT MSVC\)\n(.*?)^endif\(\)', re.DOTALL | re.MULTILINE)
+OPTIONS = re.compile(r'set_source_files_properties\(\$\{CMAKE_CURRENT_LIST_DIR\}/(\S+) PROPERTIES COMPILE_OPTIONS "?([^"]+?)"?\)')
 
 
 def cache_dir():
@@ -193,7 +194,8 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
         if summary is not None:
             (made / "summary.txt").write_bytes(summary())
         objects = sorted(make_once(runtime, make_runtime).glob("*.o"))
-        own = dict(OPTIONS.findall(sources[f"{name}.cmake"].decode())) if platform.machine() in ("x86_64", "AMD64") else {}
+        own = {file: words.split(";") for machine, text in MACHINE.findall(sources[f"{name}.cmake"].decode())
+               if re.match(machine, platform.machine()) for file, words in OPTIONS.findall(text)}
         units = []
         for file in sorted(sources):
             if not file.endswith((".c", ".S")):
@@ -201,7 +203,7 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
             unit = made / file
             if file in own:  # of --dispatch: the last -march counts
                 unit = made / f"{Path(file).stem}.o"
-                compiler.run(compiler.command("-I", made, own[file], "-c", made / file, "-o", unit))
+                compiler.run(compiler.command("-I", made, *own[file], "-c", made / file, "-o", unit))
             units.append(unit)
         trains = [f"-DMODC_TRAINING={name}_training", f"-DMODC_OPTIMIZER_TABLE={name}_optimizer_table",
                   f'-DMODC_HEADER="{name}.h"'] if f"{name}_optimizer_table".encode() in sources[f"{name}.h"] else []

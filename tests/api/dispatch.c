@@ -1,6 +1,7 @@
-/* dispatch.c - two models that are compiled for several instruction sets: every one that this machine has gives PyTorch's
+/* dispatch.c - models that are compiled for several instruction sets: every one that this machine has gives PyTorch's
  * numbers from the same packed bytes, fused and with hooks; what it does not have is refused. Prints what ran, the best one
- * first. `plain` is the policy compiled once, for the machine that runs the test. */
+ * first. `plain` is the policy compiled once, for the machine that runs the test; `bytes` has the sets that multiply bytes. */
+#include "bytes.h"
 #include "check.h"
 #include "cnn.h"
 #include "plain.h"
@@ -87,35 +88,55 @@ static enum modc_status look(struct modc_hook_call *hook)
     return MODC_OK;
 }
 
+/* Lets the context run on the set with this number, if this machine has it; *ran: how many it had before. */
+static bool choose(struct modc_context *net, int index, int *ran)
+{
+    const struct modc_isa *isas = net->model->dispatch->isas, *isa = &isas[index],
+                          *before = modc_get_isa(net);
+
+    for (int k = 0; k < index; k++)
+        CHECK(isa->code != isas[k].code);
+    if (isa->here != NULL && !isa->here()) {
+        CHECK(modc_set_isa(net, isa->name) == MODC_UNSUPPORTED && modc_get_isa(net) == before);
+        return false;
+    }
+    if ((*ran)++ == 0)
+        CHECK(isa == before);
+    CHECK_OK(modc_set_isa(net, isa->name));
+    CHECK(modc_get_isa(net) == isa);
+    printf(" %s", isa->name);
+    return true;
+}
+
+/* The context takes the first again that there is. */
+static void check_best(struct modc_context *net, int ran)
+{
+    const struct modc_isa *best = net->model->dispatch->isas;
+
+    printf("\n");
+    CHECK(ran > 0);
+    while (best->here != NULL && !best->here())
+        best++;
+    CHECK_OK(modc_set_isa(net, NULL));
+    CHECK(modc_get_isa(net) == best);
+}
+
 static void check(const struct modc_model *model, const char *weights, const char *data, const char *input,
                   const char *expect)
 {
     struct modc_params *params = load(model, weights);
     struct modc_context *net;
     struct file inputs, expected;
-    const char *best;
     int hooked = 0, ran = 0;
     struct modc_hook hook = {.call = look, .user = &hooked};
 
     open_file(&inputs, data);
     open_file(&expected, expect);
     CHECK_OK(modc_create(model, params, 0, &net));
-    best = modc_get_isa(net)->name;
     printf("%s:", model->name);
     for (int i = 0; i < model->dispatch->count; i++) {
-        const struct modc_isa *isa = &model->dispatch->isas[i];
-
-        for (int k = 0; k < i; k++)
-            CHECK(isa->code != model->dispatch->isas[k].code);
-        if (isa->here != NULL && !isa->here()) {
-            CHECK(ran == 0 && modc_set_isa(net, isa->name) == MODC_UNSUPPORTED &&
-                  modc_get_isa(net)->name == best);
+        if (!choose(net, i, &ran))
             continue;
-        }
-        if (ran++ == 0)
-            CHECK(isa->name == best);
-        CHECK_OK(modc_set_isa(net, isa->name));
-        CHECK(modc_get_isa(net) == isa);
         call(net, &inputs, input);
         compare(model, &expected);
         CHECK_OK(modc_register_forward_hook(net, 0, &hook, 0));
@@ -123,16 +144,51 @@ static void check(const struct modc_model *model, const char *weights, const cha
         compare(model, &expected);
         CHECK(hooked == ran);
         modc_hook_remove(&hook);
-        printf(" %s", isa->name);
     }
-    printf("\n");
-    CHECK(ran > 0);
-    CHECK_OK(modc_set_isa(net, NULL));
-    CHECK(modc_get_isa(net)->name == best);
+    check_best(net, ran);
     modc_destroy(net);
     modc_params_destroy(params);
     close_file(&inputs);
     close_file(&expected);
+}
+
+/* Sums of integers are exact: what products of bytes give is what the last set gives, which every machine has, but for the rounding
+ * of the result. */
+static void check_bytes(void)
+{
+    enum { ROWS = 17, INNER = 53, OUT = ROWS * 70 };
+    const int count = bytes_model.dispatch->count, rows = ROWS;
+    static float x[ROWS * INNER], last[OUTPUTS][ROOM];
+    const void *pointers[] = {x};
+    void *outputs[OUTPUTS] = {found[0], found[1]};
+    struct modc_params *params;
+    struct modc_context *net;
+    int ran = 0;
+
+    for (int i = 0; i < ROWS * INNER; i++)
+        x[i] = (float)(i * 37 % 101 - 50) / 16;
+    CHECK_OK(modc_params_create(&bytes_model, &params));
+    CHECK_OK(modc_reset(params, 7));
+    CHECK_OK(modc_pack(params, NULL, 0));
+    CHECK_OK(modc_create(&bytes_model, params, 0, &net));
+    CHECK_OK(modc_set_isa(net, bytes_model.dispatch->isas[count - 1].name));
+    CHECK_OK(bytes_model.entries[0].call(net, &rows, pointers, outputs));
+    memcpy(last, found, sizeof last);
+    CHECK_OK(modc_set_isa(net, NULL));
+    printf("bytes:");
+    for (int i = 0; i < count; i++) {
+        if (!choose(net, i, &ran))
+            continue;
+        memset(found, 0, sizeof found);
+        CHECK_OK(bytes_model.entries[0].call(net, &rows, pointers, outputs));
+        for (int o = 0; o < OUTPUTS; o++)
+            for (int k = 0; k < (o == 0 ? OUT : 3 * 19); k++)
+                CHECK(fabsf(found[o][k] - last[o][k]) <= 1e-6f * (1 + fabsf(last[o][k])));
+        CHECK(fabsf(found[0][OUT - 1]) > 0 && fabsf(found[1][3 * 19 - 1]) > 0);
+    }
+    check_best(net, ran);
+    modc_destroy(net);
+    modc_params_destroy(params);
 }
 
 static bool nowhere(void)
@@ -198,6 +254,7 @@ int main(void)
           "observation", "specs/cartpole/expect.safetensors");
     check(&cnn_model, "specs/digits/weights_cnn.safetensors", "build/vectors/cnn_64/inputs.safetensors",
           "image", "build/vectors/cnn_64/expect.safetensors");
+    check_bytes();
     check_choice();
     check_packed("specs/cartpole/weights.safetensors");
     return 0;

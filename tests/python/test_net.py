@@ -769,6 +769,8 @@ class Options(Case):
         x = floats([1, 2, 3], 1, 3)
         for have, want in zip(net(x).tolist()[0], compile(SMALL)(x).tolist()[0]):
             self.assertAlmostEqual(have, want, places=6)
+        integers = "modc: 1\nmodel: m\nstorage: int8\nactivations: int8\nsizes: {n: 2}\ninputs: {x: [n, 3]}\nmodules: [Linear(3, 2)]\n"
+        self.assertEqual(compile(integers, options=["--dispatch"])(x).tolist(), compile(integers)(x).tolist())
 
     def test_what_a_spec_is(self):
         self.says(TypeError, "a spec is a path, a text with newlines, or a torch.nn.Module, not a int", modc.compile, 3)

@@ -27,13 +27,17 @@ for spec in "$@"; do
     "$modc" generate $spec -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 done
 
-# What a file has of its own: of generate --dispatch what the comment of the model says.
+# What a file has of its own: of generate --dispatch what the comment of the model says, if the file is for this machine.
 flags_of() {
     local name=${1##*/}
 
     name=FLAGS_${name%.*}
     echo "${!name:-}"
-    ${CC:-cc} -dumpmachine | grep -q '^x86_64' || return 0
+    case $(${CC:-cc} -dumpmachine):${1##*/} in
+    x86_64*:*_aarch64_*.c) return 0 ;;
+    x86_64*:*.c | aarch64*:*_aarch64_*.c) ;;
+    *) return 0 ;;
+    esac
     sed -n "s|^ \*     cc -O3 \(-march=.*\) -c ${1##*/}\$|\1|p" "$work"/*.c
 }
 

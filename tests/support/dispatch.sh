@@ -21,9 +21,10 @@ project(dispatch LANGUAGES C)
 find_package(modc REQUIRED)
 modc_add_model(policy SPEC $PWD/specs/cartpole/policy.yaml DISPATCH STATIC)
 modc_add_model(cnn SPEC $PWD/specs/digits/cnn.yaml DISPATCH SHARED)
+modc_add_model(bytes SPEC $PWD/tests/api/bytes.yaml DISPATCH STATIC)
 modc_add_model(plain SPEC $PWD/specs/cartpole/policy.yaml OBJECT)
 add_executable(dispatch $PWD/tests/api/dispatch.c)
-target_link_libraries(dispatch PRIVATE policy cnn plain)
+target_link_libraries(dispatch PRIVATE policy cnn bytes plain)
 END
 
 # build FOLDER FLAGS TARGET
@@ -38,15 +39,16 @@ build native "-march=native" policy
 
 # ---- on machines of several kinds
 
-# runs ISAS COMMAND...: what the program prints of both models.
+# runs ISAS BYTES COMMAND...: what the program prints of the models: of those with products of bytes there may be more.
 runs() {
-    local isas=$1
+    local isas=$1 bytes=$2
 
-    shift
+    shift 2
     "$@" "$work/any/dispatch" >"$work/found" 2>"$work/said" || { cat "$work/said" >&2; fail "$* fails"; }
-    printf 'policy: %s\ncnn: %s\n' "$isas" "$isas" | diff - "$work/found" >&2 || fail "other instruction sets than expected: $*"
+    printf 'policy: %s\ncnn: %s\nbytes: %s\n' "$isas" "$isas" "$bytes" | diff - "$work/found" >&2 ||
+        fail "other instruction sets than expected: $*"
 }
-v3="x86-64-v3 x86-64" v4="x86-64-v4 x86-64-v3 x86-64"
+v3="x86-64-v3 x86-64"
 
 # has FLAG...: this machine, as Linux says it.
 has() {
@@ -55,17 +57,21 @@ has() {
     done
 }
 if ! has avx2 fma bmi1 bmi2 f16c movbe abm; then
-    runs x86-64 env
-elif has avx512f avx512bw avx512cd avx512dq avx512vl; then
-    runs "$v4" env
+    runs x86-64 x86-64 env
 else
-    runs "$v3" env
+    bytes=$v3 wide=
+    if has avx_vnni; then bytes="x86-64-v3-vnni $bytes"; fi
+    if has avx512f avx512bw avx512cd avx512dq avx512vl; then
+        bytes="x86-64-v4 $bytes" wide=1
+        if has avx512_vnni; then bytes="x86-64-v4-vnni $bytes"; fi
+    fi
+    runs "${wide:+x86-64-v4 }$v3" "$bytes" env
 fi
 if [ -n "${QEMU:-}" ]; then
-    runs "$v3" "$QEMU" -cpu Haswell
-    runs x86-64 "$QEMU" -cpu Haswell,-movbe # all of a level, or none of it
-    runs x86-64 "$QEMU" -cpu Haswell,-xsave # no wide registers in the operating system
-    runs x86-64 "$QEMU" -cpu Nehalem
+    runs "$v3" "$v3" "$QEMU" -cpu Haswell
+    runs x86-64 x86-64 "$QEMU" -cpu Haswell,-movbe # all of a level, or none of it
+    runs x86-64 x86-64 "$QEMU" -cpu Haswell,-xsave # no wide registers in the operating system
+    runs x86-64 x86-64 "$QEMU" -cpu Nehalem
 fi
 
 # ---- what is in the objects
@@ -99,6 +105,19 @@ for model in policy cnn; do
         defined=$(nm -g --defined-only "$(find "$work/any" -name "${model}_$isa.c.o")" | cut -d' ' -f3)
         [ "$defined" = ${model}_code_$isa ] || fail "${model}_$isa.c.o defines $defined"
     done
+done
+# Instructions for products of bytes are where they may be, and are in use there.
+for isa in "" _x86_64_v3 _x86_64_v3_vnni _x86_64_v4 _x86_64_v4_vnni; do
+    count=$(objdump -d --no-show-raw-insn "$(find "$work/any" -name "bytes$isa.c.o")" | grep -c vpdpbusd || true)
+    case $isa in
+    *_vnni) [ "$count" -gt 0 ] || fail "bytes$isa.c.o multiplies no bytes" ;;
+    *) [ "$count" = 0 ] || fail "bytes$isa.c.o has vpdpbusd" ;;
+    esac
+done
+holds any bytes_x86_64_v3_vnni.c some none
+holds any bytes_x86_64_v4_vnni.c some some
+for isa in x86_64_v3_vnni x86_64_v4_vnni; do # a model without such products
+    nm "$(find "$work/any" -name "policy_$isa.c.o")" | grep . && fail "policy_$isa.c.o has something in it"
 done
 for source in "$prefix"/share/modc/runtime/*.c; do
     holds any "$(basename "$source")" none none

@@ -493,7 +493,7 @@ static void files_are_read_whole(void **state)
 {
     struct cx cx = {0};
     const char *error = NULL;
-    struct output_file file = {"a.yaml", "modc: 1\n", 8, NULL};
+    struct output_file file = {"a.yaml", "modc: 1\n", 8, NULL, NULL};
 
     (void)state;
     assert_true(output_write(&cx, folder, &file, 1, &error));
@@ -512,7 +512,7 @@ static void output_touches_only_what_changed(void **state)
 {
     struct cx cx = {0};
     const char *error = NULL, *out = below(&cx, "deep/er/out");
-    struct output_file files[] = {{"m.h", "old", 3, NULL}, {"runtime/m.c", "same", 4, NULL}};
+    struct output_file files[] = {{"m.h", "old", 3, NULL, NULL}, {"runtime/m.c", "same", 4, NULL, NULL}};
     struct stat before[2], after[2];
     struct timespec past[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
@@ -542,7 +542,8 @@ static void output_is_all_or_nothing(void **state)
 {
     struct cx cx = {0};
     const char *error = NULL;
-    struct output_file files[] = {{"a", "old a", 5, NULL}, {"b", "old b", 5, NULL}, {"c/d", "new", 3, NULL}};
+    struct output_file files[] = {
+        {"a", "old a", 5, NULL, NULL}, {"b", "old b", 5, NULL, NULL}, {"c/d", "new", 3, NULL, NULL}};
     struct stat before, after;
 
     (void)state;
@@ -570,7 +571,8 @@ static void output_undoes_what_was_renamed(void **state)
 {
     struct cx cx = {0};
     const char *error = NULL;
-    struct output_file files[] = {{"a", "old a", 5, NULL}, {"b", "old b", 5, NULL}, {"new", "x", 1, NULL}};
+    struct output_file files[] = {
+        {"a", "old a", 5, NULL, NULL}, {"b", "old b", 5, NULL, NULL}, {"new", "x", 1, NULL, NULL}};
     struct stat before, after;
 
     (void)state;

@@ -29,7 +29,7 @@ static unsigned char *compiled(size_t *length)
     struct options options = {0};
     struct cx cx = {.options = &options};
     const char *error = NULL, *folder = process_make_folder(&cx, &error), *cc = getenv("CC");
-    const struct output_file file = {"a.c", text, sizeof text - 1, NULL};
+    const struct output_file file = {"a.c", text, sizeof text - 1, NULL, NULL};
     struct process compiler = {0};
     const struct source *object;
     unsigned char *bytes;

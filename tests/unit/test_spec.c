@@ -828,8 +828,8 @@ static void specs_are_laid_over_each_other(void **state)
         "  look:\n    args:\n      - y\n    statements:\n      - return y\n"
         "freeze:\n  - p\nhooks: on\nthreads: 2\n";
     char folder[] = "/tmp/modc-spec-XXXXXX", name[64], path[64];
-    const struct output_file files[] = {{"base.yaml", base, strlen(base), NULL},
-                                        {"sub/middle.yaml", middle, strlen(middle), NULL}};
+    const struct output_file files[] = {{"base.yaml", base, strlen(base), NULL, NULL},
+                                        {"sub/middle.yaml", middle, strlen(middle), NULL, NULL}};
     struct cx cx = {0};
     struct source source = {.name = name, .text = own, .length = strlen(own)};
     const char *error = NULL;

@@ -99,7 +99,7 @@ static const struct source *run_pack(struct model *model, const char *weights)
     assert_non_null(folder);
     with_main = ARENA_ARRAY(&cx->arena, count + 1, struct output_file);
     memcpy(with_main, files, (size_t)count * sizeof *files);
-    with_main[count] = (struct output_file){"main.c", text, strlen(text), NULL};
+    with_main[count] = (struct output_file){"main.c", text, strlen(text), NULL, NULL};
     all = count + 1;
     files = bundle_runtime(cx, with_main, &all, 0);
     assert_true(output_write(cx, folder, files, all, &error));

@@ -1,0 +1,26 @@
+# Files for the instruction sets that modc wrote none for, since the model gains nothing by them: a build names its sources when it is
+# configured, and knows the model when modc has run. One that is left from an earlier run is emptied.
+#
+#     cmake -P ModcDispatch.cmake FOLDER/NAME FOLDER/NAME_SET.c...
+cmake_minimum_required(VERSION 3.20)
+set(model ${CMAKE_ARGV3})
+cmake_path(GET model FILENAME name)
+string(LENGTH ${name}_ start)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE 4 ${last})
+    set(source ${CMAKE_ARGV${i}})
+    cmake_path(GET source STEM set)
+    string(SUBSTRING ${set} ${start} -1 set)
+    file(STRINGS ${model}.c named REGEX "^MODC_HIDDEN extern .*_code_${set};")
+    if(named)
+        continue()
+    endif()
+    set(text "/* ${name} has nothing that this instruction set is for. */\ntypedef int ${name}_${set};\n")
+    set(old)
+    if(EXISTS ${source})
+        file(READ ${source} old)
+    endif()
+    if(NOT "${old}" STREQUAL "${text}")
+        file(WRITE ${source} "${text}")
+    endif()
+endforeach()

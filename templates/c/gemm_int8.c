@@ -7,7 +7,7 @@
  * Each row of x is rounded into v by itself, to T_row bytes, of which T_first come in front of its integers: note [rows in int8] in
  * modc_simd_dot.h. Then register tiles over one panel or two add up products in int32: exact, so that neither the order nor other rows
  * change a bit. T_parted: in parts of T_part, each multiplied with its scale. T_ahead: of w, which is not in a cache, what comes a
- * page later is fetched. Split by columns a slice has whole pairs of panels, and rounds x for itself. v: T_scratch elements. */
+ * page later is fetched, or two where words hold more of it: to the second cache, since the first waits for few lines at a time. Split by columns a slice has whole pairs of panels, and rounds x for itself. v: T_scratch elements. */
 
 /* Adds the products of word `word` to rows x vectors sums: of rows from x on, of columns from that of w on. */
 MODC_INLINE void T_NAME_word(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
@@ -54,7 +54,7 @@ MODC_INLINE void T_NAME_part(modc_i32 *sum, const modc_int8 *restrict x, const T
 #if T_ahead
             MODC_UNROLL
             for (int p = 0; p < vectors * T_LANES; p += T_P)
-                MODC_PREFETCH_NEAR((const char *)(w + p / T_P * T_panel + T_head) + (word + s) * T_P * 4 + 4096);
+                MODC_PREFETCH((const char *)(w + p / T_P * T_panel + T_head) + (word + s) * T_P * 4 + T_IF(T_grouped, 8192, 4096));
 #endif
             T_NAME_word(sum + s % sets * tile, x, w, rows, vectors, word + s T_PASS);
         }
@@ -96,6 +96,11 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const modc_int8 *restrict x, 
     MODC_ROLL
     for (int from = 0; from < T_k; from += T_part) {
         T_NAME_part(sum, x, w + at * 4, rows, vectors, sets, from / T_part, from, modc_min(from + T_part, T_k) T_PASS);
+#if T_ahead && T_grouped
+        MODC_UNROLL
+        for (int p = 0; p < vectors * T_LANES; p += T_P) /* of the next panel what its own scales lie in front of */
+            MODC_PREFETCH((const char *)(w + (p / T_P + 1) * T_panel) + from / T_part * T_P * (int)sizeof(T_of_s) + 8192);
+#endif
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
             all[i] += modc_f32_of_int(sum[i]) * T_NAME_scale(w, at + i % vectors * T_LANES, T_IF(T_grouped, from / T_part, 0) T_PASS);

@@ -588,7 +588,8 @@ bool value_is_filled(const struct value *value, double number)
     if (!constant && value->op->code == GRAPH_OP_VIEW)
         return value_is_filled(value->op->inputs[0], number);
     for (int64_t i = 0; constant && i < tensor_count(constant); i++)
-        if (dtype_is_float(constant->dtype) ? constant->data[i].f != number : (double)constant->data[i].i != number)
+        if (dtype_is_float(constant->dtype) ? constant->data[i].f != number
+                                            : (double)constant->data[i].i != number)
             return false;
     return constant;
 }

@@ -294,7 +294,7 @@ static inline enum dtype value_shown_dtype(const struct value *value, bool compl
     return complex ? dtype_of_parts(value->dtype) : value->dtype;
 }
 const char *value_shown_text(struct arena *arena, const struct value *value,
-                             bool complex);    /* "complex64 (batch, 8)" */
+                             bool complex); /* "complex64 (batch, 8)" */
 /* Whether all elements are known to be that number, perhaps through views. */
 bool value_is_filled(const struct value *value, double number);
 /* What x was before so many of that number were put in front of it and behind, along the axis of the concatenation that x is; NULL: it

@@ -20,7 +20,8 @@ static const struct op *parts_rounded(const struct op *concat)
     const struct op *back = NULL;
 
     for (int i = 0; i < concat->input_count; i++) {
-        const struct op *own = value_is_filled(concat->inputs[i], 0.0) ? back : value_rounded(concat->inputs[i]);
+        const struct op *own = value_is_filled(concat->inputs[i], 0.0) ? back
+                                                                       : value_rounded(concat->inputs[i]);
 
         if (!own && !value_is_filled(concat->inputs[i], 0.0))
             return NULL;

@@ -2,6 +2,7 @@
 #ifndef MODC_STEPS_H
 #define MODC_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* note [steps]
@@ -11,6 +12,11 @@ struct steps {
     double scale; /* a float32 */
     int zero;
 };
+
+static inline bool steps_equal(const struct steps *a, const struct steps *b)
+{
+    return a->scale == b->scale && a->zero == b->zero;
+}
 
 /* Those of numbers from `least` to `most`: torch.ao's observers' for qint8 with qscheme per_tensor_affine, so that 0 is one of them
  * (`MinMaxObserver.calculate_qparams`). */

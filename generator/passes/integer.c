@@ -314,9 +314,12 @@ static bool find_rounded_by(const struct graph *graph, struct op *op, const stru
     if (!is_known(graph, weight) || stays_wide(weight) || (!conv && weight->ndim != 2) ||
         (bias && !is_known(graph, op->inputs[2])))
         return false;
+    for (int i = 0; i < weight->ndim; i++)
+        if (dim_equals(weight->dims[i], 0))
+            return false;
     for (int i = conv ? 1 : 0; i < (conv ? weight->ndim : 1); i++) /* (oc, c, kh, kw), (k, n) */
         terms *= (double)dim_upper(weight->dims[i]);
-    if (terms > CONV_MOST_TERMS || terms < 1.0)
+    if (terms > CONV_MOST_TERMS)
         return false;
     *product = (struct product){op, back->inputs[0], back->steps, weight, bias ? op->inputs[2] : NULL};
     return true;
@@ -539,7 +542,7 @@ static int64_t summed(const struct op *sum)
     for (int i = 0; i < sum->inputs[0]->ndim; i++) {
         if (!sum->reduce.axes[i])
             continue;
-        if (!dim_is_const(sum->inputs[0]->dims[i], &extent) || extent > (1 << 22) / count)
+        if (!dim_is_const(sum->inputs[0]->dims[i], &extent) || extent < 1 || extent > (1 << 22) / count)
             return 0;
         count *= extent;
     }
@@ -614,12 +617,13 @@ static const int channels_last[] = {0, 2, 3, 1}, channels_first[] = {0, 3, 1, 2}
 /* Whole windows, each divided by as many numbers. */
 static bool is_plain_average(const struct op *pool)
 {
+    if (pool->code != GRAPH_OP_POOL || pool->window.kind != POOL_AVG)
+        return false;
     for (int i = 0; i < 2; i++)
         if (pool->window.padding[i] != 0 || pool->window.extra[i] != 0 || pool->window.dilation[i] > 1 ||
             window_is_clipped(pool, i, true))
             return false;
-    return pool->code == GRAPH_OP_POOL && pool->window.kind == POOL_AVG && pool->window.divisor == 0 &&
-           !pool->window.channels_last && !pool->tail;
+    return pool->window.divisor == 0 && !pool->window.channels_last && !pool->tail;
 }
 
 /* The mean of windows in the steps that they have: AVERAGE_POOL_2D. */
@@ -630,7 +634,8 @@ static bool take_average(struct graph *graph, int *at, const struct op *pool, co
     struct value *whole;
     int sum, near;
 
-    if (!is_plain_average(pool) || !value_whole(pool->inputs[0]))
+    if (!is_plain_average(pool) || !value_whole(pool->inputs[0]) ||
+        !steps_equal(value_steps(pool->inputs[0]), end->rounds->steps))
         return false;
     whole = value_whole(pool->inputs[0]);
     whole = windows_of(graph, at, pool, make_permute(site_by(graph, at, pool), whole, channels_last));
@@ -842,8 +847,7 @@ static struct value *joined(struct graph *graph, int *at, const struct op *conca
         parts[i] = value_whole(part);
         if (!parts[i] && !value_is_filled(part, 0.0))
             return NULL;
-        if (parts[i] && steps &&
-            (steps->scale != value_steps(part)->scale || steps->zero != value_steps(part)->zero))
+        if (parts[i] && steps && !steps_equal(steps, value_steps(part)))
             return NULL;
         steps = parts[i] ? value_steps(part) : steps;
     }

@@ -181,6 +181,11 @@ static bool is_rounded_later(const struct graph *graph, const struct value *valu
     return false;
 }
 
+static bool is_mean(const struct op *op)
+{
+    return op->code == GRAPH_OP_POOL && op->window.kind == POOL_AVG;
+}
+
 /* The mean of windows is rounded to the steps that the windows have. */
 static void round_mean(struct graph *graph, const struct op *pool)
 {
@@ -204,12 +209,13 @@ void pass_ranges(struct graph *graph)
         const struct op *op = graph->ops[i];
         const struct op *back;
 
-        if (op->code == GRAPH_OP_POOL && op->window.kind == POOL_AVG)
+        if (is_mean(op))
             round_mean(graph, op);
         if (!op->steps || op->outputs[0]->dtype != DTYPE_INT8)
             continue;
         back = pass_only_reader(op->outputs[0]); /* lowering has made it */
-        if (back && (value_rounded(op->inputs[0]) || is_rounded_later(graph, back->outputs[0])))
+        if (back && (value_rounded(op->inputs[0]) ||
+                     (!is_mean(op->inputs[0]->op) && is_rounded_later(graph, back->outputs[0]))))
             graph_replace(graph, back->outputs[0], op->inputs[0]);
     }
     graph_sweep_unused(graph);

@@ -268,6 +268,7 @@ def drawn_net(draw):
             h = net.conv(h, h.shape[-1] * int(draw.integers(1, 3)), (3, 3), 1, SAME, act, h.shape[-1], norm, bias)
         elif kind == 4 and not small:
             h = net.pool(h, 2, int(draw.integers(1, 3)), chosen(draw, "MAX_POOL_2D", "AVERAGE_POOL_2D"), bool(draw.integers(2)))
+            h = net.relu(h) if draw.integers(2) else h
         elif kind == 5:
             other = net.conv(h, h.shape[-1], (3, 3), 1, SAME, act, 1, norm, bias)
             h = net.pair(h, other, chosen(draw, "+", "+", "*"), chosen(draw, NONE, RELU, RELU6))
@@ -356,7 +357,7 @@ def all_layers(draw):
     h = net.pair(h, net.conv(h, 8, (1, 1), activation=NONE, norm=True, bias=False))
     h = net.pool(h, 2, 2, "MAX_POOL_2D")
     h = net.cat(h, net.conv(h, 5, (1, 3), activation=NONE))
-    h = net.pool(h, 2, 1, "AVERAGE_POOL_2D", module=False)
+    h = net.relu(net.pool(h, 2, 1, "AVERAGE_POOL_2D", module=False))
     h = net.conv(h, 12, (3, 3), 2, VALID, activation=NONE)
     h = net.pair(h, net.relu(h), "*", NONE)
     image = h

@@ -574,7 +574,7 @@ def narrow():
     yield Case("integers_zeros", integers, "", {name: torch.full_like(tensor, -128) for name, tensor in bytes_of(425, 3).items()},
                own("weights"))
     own = "tests/calibrated/layers.{}.safetensors".format  # of calibrated.py
-    for name, options in (("", "--rtol 0"), ("_fence", "--rtol 0.03 --hooks fence")):  # which may be a step apart
+    for name, options in (("", "--rtol 0"), ("_fence", "--rtol 0.05 --hooks fence")):  # which may be some steps apart
         yield Case(f"calibrated{name}", "tests/calibrated/layers.yaml", options, own("inputs"), own("weights"), own("expect"),
                    smooth=False)
     yield Case("calibrated_digits", "specs/digits/cnn_int8.yaml", "--rtol 0.02", "build/vectors/cnn_64/inputs.safetensors",

@@ -256,7 +256,7 @@ enum modc_status modc_backward_host(struct modc_context *net, const struct modc_
 
 /* ---- for emitted code ----------------------------------------------------------------------------------------- */
 
-#if defined __GNUC__
+#if defined __GNUC__ || defined __clang__   /* as modc_simd.h */
 #define MODC_UNUSED __attribute__((unused)) /* a local that some functions do not read */
 #else
 #define MODC_UNUSED

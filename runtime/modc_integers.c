@@ -276,7 +276,8 @@ static void write_numbers(const struct modc_held *held, enum modc_dtype dtype, v
             if (j == 0 || (held->storage.group > 0 && j % held->storage.group == 0))
                 scale = scale_of(held, i, j);
 
-            const float value = scale != 0.0f ? (float)integer_of(held, i, j) * scale : 0.0f;
+            const float value = (float)integer_of(held, i, j) * scale +
+                                0.0f; /* as modc_multiple has it: no -0 */
             char *to = (char *)out + (size_t)(i * row + j * step) * bytes;
 
             if (dtype == MODC_FLOAT32)

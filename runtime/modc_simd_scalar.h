@@ -440,7 +440,7 @@ MODC_INLINE bool modc_multiple(float w, float scale, int bits, int *whole)
 
     *whole = (int)(modc_f32_to_bits(within + 12582912.0f) - 0x4b400000u);
     return scale == scale &&
-           modc_f32_to_bits(w) == (scale != 0.0f ? modc_f32_to_bits((float)*whole * scale) : 0);
+           modc_f32_to_bits(w) == modc_f32_to_bits((float)*whole * scale + 0.0f); /* 0 is no -0 */
 }
 
 /* The scale with which a weight came whose element lies so many behind its first; NaN: with none. */

@@ -41,6 +41,8 @@ NEWER = {
     "linear_cross_entropy": {"linear_bias": None, "weight": None, "reduction": "mean", "ignore_index": None,
                              "label_smoothing": 0.0, "options": None},
     "l1_loss": {"weight": None}, "mse_loss": {"weight": None}, "huber_loss": {"weight": None},
+    **{f"{kind}MinMaxObserver": {"is_dynamic": False} for kind in ("", "MovingAverage", "PerChannel", "MovingAveragePerChannel")},
+    "FakeQuantize": {"is_dynamic": False}, "get_default_qat_qconfig": {"backend": "x86", "version": 1},
     "randint": {"high": None, "size": None}, "randint_like": {"high": None}, "uniform_": {"a": 0.0, "b": 1.0},
     "finfo": {"type": None}, "view": {"shape": None, "dtype": None}, "new_tensor": {"dtype": None},
     "linalg.vector_norm": {"ord": 2, "dim": None, "keepdim": False, "dtype": None},

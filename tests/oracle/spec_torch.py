@@ -577,7 +577,7 @@ WITH_LENGTHS = {cls.__name__: with_lengths(cls) for cls in (nn.RNN, nn.LSTM, nn.
 def quantization_name(name):
     """What torch.ao.quantization has under the name: classes, partials of them, records; None: nothing."""
     spaces = (quantization.observer, quantization.fake_quantize)
-    known = any(name in space.__all__ for space in spaces) or name == "QConfig" or "qat_qconfig" in name
+    known = any(name in getattr(space, "__all__", dir(space)) for space in spaces) or name == "QConfig" or "qat_qconfig" in name
     return getattr(quantization, name, None) if known else None
 
 

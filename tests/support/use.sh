@@ -91,6 +91,7 @@ prints "net -"
 
 later configure -DHIDDEN=6
 built
+[ "${CMAKE_GENERATOR:-}" = Ninja ] && empty=0 # which are the same, and Ninja sees that
 made $((2 + more + empty)) wide # the header has another size, which use.c includes
 prints "with 6 weights"
 

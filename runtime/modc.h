@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define MODC_ABI 4
+#define MODC_ABI 5
 #define MODC_MAX_DIMS 8
 
 /* Limits of what a report and a hook step hold without allocating. Whoever changes one defines it for every

@@ -19,7 +19,7 @@
 #endif
 #include "modc.h"
 
-#if MODC_ABI != 4
+#if MODC_ABI != 5
 #error "firmware.h was written for another modc runtime; run modc again"
 #endif
 

@@ -18,7 +18,7 @@
 #include "modc_device.h"
 #include "modc_rollout.h"
 
-#if MODC_ABI != 4
+#if MODC_ABI != 5
 #error "policy.h was written for another modc runtime; run modc again"
 #endif
 

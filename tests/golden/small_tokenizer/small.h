@@ -15,7 +15,7 @@
 #include "modc.h"
 #include "modc_tokenizer.h"
 
-#if MODC_ABI != 4
+#if MODC_ABI != 5
 #error "small.h was written for another modc runtime; run modc again"
 #endif
 

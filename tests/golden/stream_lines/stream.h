@@ -14,7 +14,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 4
+#if MODC_ABI != 5
 #error "stream.h was written for another modc runtime; run modc again"
 #endif
 

@@ -18,7 +18,7 @@
 #include "modc_optim.h"
 #include "modc_device.h"
 
-#if MODC_ABI != 4
+#if MODC_ABI != 5
 #error "trained.h was written for another modc runtime; run modc again"
 #endif
 

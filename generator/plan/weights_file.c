@@ -111,7 +111,8 @@ void scaled_numbers(const struct scaled_weight *weight, enum dtype dtype, char *
     for (int64_t i = 0; i < weight->n; i++)
         for (int64_t j = 0; j < weight->k; j++) {
             const float scale = (float)scalar_load(weight->storage.scale, scaled_scale(weight, i, j)).f;
-            const float value = (float)scaled_integer(weight, i, j) * scale + 0.0f; /* no -0, as the runtime has it */
+            const float value = (float)scaled_integer(weight, i, j) * scale +
+                                0.0f; /* no -0, as the runtime has it */
 
             modc_store(to + (i * row_step + j * step) * size, (enum modc_dtype)dtype, (double)value);
         }

@@ -52,6 +52,9 @@ struct value *make_copy(struct site site, struct value *value);
 struct value *make_quantized(struct site site, struct value *value, const struct steps *steps);
 struct value *make_dequantized(struct site site, struct value *value, const struct steps *steps);
 
+/* The integer that is nearest to a number whose size and sign the nodes have, of two the one further from 0. */
+int make_nearest(struct arena *arena, struct dag *dag, int size, int sign);
+
 /* Nodes of a dag: input `input`, int8, as int32 less its zero point; an int32 within bounds as int8. */
 int make_from_zero(struct arena *arena, struct dag *dag, int input, const struct steps *steps);
 int make_int8(struct arena *arena, struct dag *dag, int node, int least, int most);

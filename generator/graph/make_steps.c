@@ -1,6 +1,20 @@
 /* make_steps.c - numbers as integers of some steps, and back: note [steps] in base/steps.h. */
 #include "graph/make.h"
 
+int make_nearest(struct arena *arena, struct dag *dag, int size, int sign)
+{
+    const enum dtype dtype = dag->nodes[size].dtype;
+    const int floor = dag_prim(arena, dag, PRIM_FLOOR, dtype, size, -1, -1);
+    const int up = dag_prim(arena, dag, PRIM_GE, DTYPE_BOOL,
+                            dag_prim(arena, dag, PRIM_SUB, dtype, size, floor, -1),
+                            dag_const(arena, dag, dtype, 0.5), -1);
+    const int more = dag_prim(arena, dag, PRIM_SELECT, dtype, up, dag_const(arena, dag, dtype, 1.0),
+                              dag_const(arena, dag, dtype, 0.0));
+
+    return dag_prim(arena, dag, PRIM_COPYSIGN, dtype, dag_prim(arena, dag, PRIM_ADD, dtype, floor, more, -1),
+                    sign, -1);
+}
+
 static struct dag *to_steps(struct arena *arena, const struct steps *steps)
 {
     const enum dtype real = DTYPE_FLOAT32, whole = DTYPE_INT32;
@@ -10,15 +24,7 @@ static struct dag *to_steps(struct arena *arena, const struct steps *steps)
     /* far outside of int8, and yet an integer */
     const int size = dag_prim(arena, dag, PRIM_MIN, real, dag_prim(arena, dag, PRIM_ABS, real, x, -1, -1),
                               dag_const(arena, dag, real, 512.0), -1);
-    const int floor = dag_prim(arena, dag, PRIM_FLOOR, real, size, -1, -1);
-    const int up = dag_prim(arena, dag, PRIM_GE, DTYPE_BOOL,
-                            dag_prim(arena, dag, PRIM_SUB, real, size, floor, -1),
-                            dag_const(arena, dag, real, 0.5), -1);
-    const int near = dag_prim(arena, dag, PRIM_ADD, real, floor,
-                              dag_prim(arena, dag, PRIM_SELECT, real, up, dag_const(arena, dag, real, 1.0),
-                                       dag_const(arena, dag, real, 0.0)),
-                              -1);
-    int q = dag_cast(arena, dag, dag_prim(arena, dag, PRIM_COPYSIGN, real, near, x, -1), whole);
+    int q = dag_cast(arena, dag, make_nearest(arena, dag, size, x), whole);
 
     q = dag_prim(arena, dag, PRIM_ADD, whole, q, dag_integer(arena, dag, whole, steps->zero), -1);
     dag->result = make_int8(arena, dag, q, INT8_MIN, INT8_MAX);

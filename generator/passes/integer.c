@@ -45,28 +45,14 @@ static int with_real(struct nodes n, enum prim prim, int a, double number)
     return two(n, prim, a, dag_const(n.arena, n.dag, n.dag->nodes[a].dtype, number));
 }
 
-static int is_below(struct nodes n, int a, double number)
-{
-    return dag_prim(n.arena, n.dag, PRIM_LT, DTYPE_BOOL, a,
-                    dag_const(n.arena, n.dag, n.dag->nodes[a].dtype, number), -1);
-}
-
 static int size_of(struct nodes n, int a)
 {
     return dag_prim(n.arena, n.dag, PRIM_ABS, n.dag->nodes[a].dtype, a, -1, -1);
 }
 
-/* To the nearest integer, of two the one further from 0. */
 static int rounded(struct nodes n, int x)
 {
-    const int size = size_of(n, x);
-    const int floor = dag_prim(n.arena, n.dag, PRIM_FLOOR, n.dag->nodes[x].dtype, size, -1, -1);
-    const enum dtype dtype = n.dag->nodes[x].dtype;
-    const int more = dag_prim(n.arena, n.dag, PRIM_SELECT, dtype,
-                              is_below(n, two(n, PRIM_SUB, size, floor), 0.5),
-                              dag_const(n.arena, n.dag, dtype, 0.0), dag_const(n.arena, n.dag, dtype, 1.0));
-
-    return two(n, PRIM_COPYSIGN, two(n, PRIM_ADD, floor, more), x);
+    return make_nearest(n.arena, n.dag, size_of(n, x), x);
 }
 
 /* The int32 node times that number. */

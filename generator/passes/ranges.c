@@ -20,10 +20,12 @@ static const struct op *parts_rounded(const struct op *concat)
     const struct op *back = NULL;
 
     for (int i = 0; i < concat->input_count; i++) {
-        const struct op *own = value_is_filled(concat->inputs[i], 0.0) ? back
-                                                                       : value_rounded(concat->inputs[i]);
+        const struct op *own;
 
-        if (!own && !value_is_filled(concat->inputs[i], 0.0))
+        if (value_is_filled(concat->inputs[i], 0.0))
+            continue;
+        own = value_rounded(concat->inputs[i]);
+        if (!own)
             return NULL;
         if (back && own != back)
             return NULL;

@@ -305,6 +305,17 @@ MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
 #define MODC_TILE_FENCE MODC_FENCE
 #endif
 
+/* What holds here, which a compiler could not know. */
+#if defined __GNUC__
+#define MODC_ASSUME(holds)                                                                                   \
+    do {                                                                                                     \
+        if (!(holds))                                                                                        \
+            __builtin_unreachable();                                                                         \
+    } while (0)
+#else
+#define MODC_ASSUME(holds) ((void)0)
+#endif
+
 /* What is read soon, into the cache behind the nearest; of what is read once, into the nearest: from memory, cores of AMD take
  * half as long again where that is left out. */
 #if defined __GNUC__ && !defined __CUDACC__

@@ -283,10 +283,12 @@ MODC_OUTLINE void modc_dot_row(modc_int8 *y, const float *x, const int k, const 
 #define MODC_INT8_COLUMNS(rows) ((rows) == 1 ? 4 : 2)
 #define MODC_INT8_TILE 4
 #define MODC_INT8_LANES 8
+#define MODC_INT8_SHORT 32
 #else
 #define MODC_INT8_COLUMNS(rows) 4
 #define MODC_INT8_TILE 8
 #define MODC_INT8_LANES 16
+#define MODC_INT8_SHORT 0
 #endif
 
 #ifdef MODC_DSP

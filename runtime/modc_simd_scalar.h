@@ -120,14 +120,46 @@ MODC_INLINE int32_t modc_requantize(int32_t a, int32_t multiplier, int32_t bits)
 #endif
 }
 
+/* note [rescaling]
+ * A multiplier from 2^30 on and a shift from 1 on take an instruction each in this form: a is twice the multiplier less 2^32, b is
+ * -2^(32 - shift), below 0. The multiplier's product / 2^31 is x + x a / 2^32, and there is an instruction that adds the upper half of
+ * a product, rounded, to a third number; another one subtracts it, which makes zero plus the quotient. Other pairs are multiplier and
+ * shift as they are: b is not below 0. */
+MODC_OUTLINE int32_t modc_rescale_by(int32_t x, int32_t multiplier, int32_t bits, int32_t zero)
+{
+    return modc_sum_of(modc_requantize(x, multiplier, bits), zero);
+}
+
+/* modc_requantize, and `zero` more. below: whether results below zero are told apart; a constant of the call. */
+MODC_INLINE int32_t modc_rescale(int32_t x, int32_t a, int32_t b, int32_t zero, const int below)
+{
+    int32_t high;
+
+    if (b >= 0)
+        return modc_rescale_by(x, a, b, zero);
+#ifdef MODC_DSP
+    __asm__("smmlar %0, %1, %2, %1" : "=r"(high) : "r"(x), "r"(a));
+#else
+    high = (int32_t)(((int64_t)x * a + (int64_t)x * ((int64_t)1 << 32) + ((int64_t)1 << 31)) >> 32);
+#endif
+    if (below) /* a tie becomes less than one */
+        high -= (int32_t)((uint32_t)high >> 31);
+#ifdef MODC_DSP
+    __asm__("smmlsr %0, %1, %2, %3" : "=r"(high) : "r"(high), "r"(b), "r"(zero));
+    return high;
+#else
+    return modc_sum_of((int32_t)(((int64_t)high * -(int64_t)b + ((int64_t)1 << 31)) >> 32), zero);
+#endif
+}
+
 /* The nearest integer of 8 bits. */
 MODC_INLINE int8_t modc_int8_of(int32_t a)
 {
 #ifdef MODC_DSP
-    int8_t near;
+    int32_t near;
 
     __asm__("ssat %0, #8, %1" : "=r"(near) : "r"(a));
-    return near;
+    return (int8_t)near;
 #else
     return (int8_t)(a < -128 ? -128 : a > 127 ? 127 : a);
 #endif

@@ -160,6 +160,7 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     spec->backward |= options->backward || spec->training;
     spec->embeds = options->weights;
     spec->packs_once = spec->embeds || !target_of(cx)->hosted; /* in flash, or in the RAM of a chip */
+    spec->dsp = target_of(cx)->dsp;
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
     return fine && check_devices(cx, spec) && check_threads(cx, spec);

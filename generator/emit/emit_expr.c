@@ -96,6 +96,8 @@ struct printer {
     enum dtype lanes;
     int *
         bytes_of; /* of a cast: the int32 of which it takes the nearest int8, bounds left out; -1: it is no such */
+    const bool *
+        cut_off; /* of an int32: what is less than the number that it adds to, or than 0, need not be told apart */
     int *uses;          /* how often the text of a node will stand somewhere; 0: not needed for the result */
     bool *uniform;      /* note [uniform]; all of them in scalar text */
     struct piece *done; /* by node */
@@ -167,6 +169,7 @@ static const char *const nouns[PRIM_COUNT] = {
     [PRIM_GCD] = "divisor",
     [PRIM_MUL_HIGH] = "high",
     [PRIM_SHIFT_NEAR] = "shifted",
+    [PRIM_RESCALE] = "rescaled",
     [PRIM_ADD] = "sum",
     [PRIM_SUB] = "difference",
     [PRIM_MUL] = "product",
@@ -503,6 +506,26 @@ static int truth_of(const struct printer *p, int index)
     return p->dag->nodes[index].dtype == DTYPE_BOOL ? index : -1;
 }
 
+/* A RESCALE, and `zero` more, as the node `index` or a part of it. */
+static struct piece rescaled(struct printer *p, int index, const struct dag_node *rescale, int64_t zero)
+{
+    const int *args = rescale->args;
+
+    return format(p, RANK_PRIMARY, "modc_rescale(%s, %s, %s, %d, %d)", p->done[args[0]].text,
+                  p->done[args[1]].text, p->done[args[2]].text, (int)zero, !p->cut_off[index]);
+}
+
+/* A RESCALE that this sum alone reads, to which it adds a number; NULL: it is no such sum. */
+static const struct dag_node *shifted_rescale(const struct printer *p, const struct dag_node *sum)
+{
+    const struct dag_node *rescale = argument(p, sum, 0);
+
+    return rescale->prim == PRIM_RESCALE && p->uses[sum->args[0]] == 1 &&
+                   argument(p, sum, 1)->prim == PRIM_CONST
+               ? rescale
+               : NULL;
+}
+
 static struct piece scalar_integer(struct printer *p, const struct dag_node *node, const struct piece *a)
 {
     const char *type = dtype_rows[node->dtype].c;
@@ -510,8 +533,14 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
     int truth;
 
     switch (node->prim) {
-    case PRIM_ADD:
-        return wrapping(p, node, "+", a);
+    case PRIM_ADD: {
+        const struct dag_node *rescale = shifted_rescale(p, node);
+
+        return rescale ? rescaled(p, (int)(node - p->dag->nodes), rescale, argument(p, node, 1)->integer)
+                       : wrapping(p, node, "+", a);
+    }
+    case PRIM_RESCALE:
+        return rescaled(p, (int)(node - p->dag->nodes), node, 0);
     case PRIM_SUB:
         return wrapping(p, node, "-", a);
     case PRIM_MUL:
@@ -789,15 +818,20 @@ static int bounded_by(const struct printer *p, const int *readers, int index, en
     return -1;
 }
 
-/* Casts that take the nearest integer of 8 bits. */
-static void find_bytes(struct printer *p)
+/* How many nodes that the result needs read each. */
+static int *readers_of(const struct printer *p, const bool *needed)
 {
-    const bool *needed = dag_needed(p->arena, p->dag);
     int *readers = ARENA_ARRAY(p->arena, p->dag->count, int);
 
     for (int i = 0; i < p->dag->count; i++)
         for (int j = 0; needed[i] && j < prim_rows[p->dag->nodes[i].prim].arity; j++)
             readers[p->dag->nodes[i].args[j]]++;
+    return readers;
+}
+
+/* Casts that take the nearest integer of 8 bits. */
+static void find_bytes(struct printer *p, const bool *needed, const int *readers)
+{
     for (int i = 0; i < p->dag->count; i++) {
         const struct dag_node *node = &p->dag->nodes[i];
         int inside = -1;
@@ -808,6 +842,28 @@ static void find_bytes(struct printer *p)
             inside = bounded_by(p, readers, inside, PRIM_MAX, INT8_MIN);
         p->bytes_of[i] = inside;
     }
+}
+
+/* What a lower bound alone reads that cuts off all that is less than 0, or than the number that is added there. */
+static const bool *find_cut_off(const struct printer *p, const bool *needed, const int *readers)
+{
+    bool *cut_off = ARENA_ARRAY(p->arena, p->dag->count, bool);
+
+    for (int i = 0; i < p->dag->count; i++) {
+        const struct dag_node *node = &p->dag->nodes[i], *read, *bound;
+
+        if (!needed[i] || node->prim != PRIM_MAX || node->dtype != DTYPE_INT32)
+            continue;
+        read = argument(p, node, 0);
+        bound = argument(p, node, 1);
+        if (bound->prim != PRIM_CONST || readers[node->args[0]] != 1)
+            continue;
+        if (read->prim == PRIM_RESCALE)
+            cut_off[node->args[0]] = bound->integer >= 0;
+        else if (read->prim == PRIM_ADD && argument(p, read, 1)->prim == PRIM_CONST)
+            cut_off[node->args[0]] = bound->integer >= argument(p, read, 1)->integer;
+    }
+    return cut_off;
 }
 
 static void count_uses(struct printer *p)
@@ -830,6 +886,8 @@ static void count_uses(struct printer *p)
 static struct piece print_dag(struct printer *p)
 {
     int count = p->dag->count;
+    const bool *needed;
+    const int *readers;
 
     p->arena = &p->cx->arena;
     p->uses = ARENA_ARRAY(p->arena, count, int);
@@ -837,7 +895,10 @@ static struct piece print_dag(struct printer *p)
     p->done = ARENA_ARRAY(p->arena, count, struct piece);
     dag_uniform(p->dag, p->place->scalars, p->uniform);
     p->bytes_of = ARENA_ARRAY(p->arena, count, int);
-    find_bytes(p);
+    needed = dag_needed(p->arena, p->dag);
+    readers = readers_of(p, needed);
+    find_bytes(p, needed, readers);
+    p->cut_off = find_cut_off(p, needed, readers);
     count_uses(p);
     return print_node(p, p->dag->result);
 }

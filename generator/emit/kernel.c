@@ -577,6 +577,25 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
                   : expr_scalar(r->cx, kernel->tail, inputs, NULL, "");
 }
 
+/* The operand of the tail that the last factor of a RESCALE is, counted from 0; -1: there is none, or a core does not know its tail. */
+static int rescaling_operand(const struct kernel *kernel)
+{
+    for (int i = 0; kernel->tail && i < kernel->tail->count; i++) {
+        const struct dag_node *node = &kernel->tail->nodes[i];
+
+        if (node->prim == PRIM_RESCALE && kernel->tail->nodes[node->args[2]].prim == PRIM_LOAD)
+            return kernel->tail->nodes[node->args[2]].input - 1 + kernel->score_count;
+    }
+    return -1;
+}
+
+static const char *factor(void *data, const char *row, const char *column)
+{
+    const struct rendering *r = data;
+
+    return tail_operand(r, rescaling_operand(r->kernel), false, row, column, NULL);
+}
+
 /* "float x, float e0": what a function of a tail takes, of which these extras are the operands; their names are `inputs`. */
 static void tail_parameters(const struct rendering *r, struct text *out, bool vector, int first, int end,
                             const char **inputs)
@@ -844,7 +863,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                           const char *parts, const struct extras *extras, const char *to_parts)
 {
     const struct kernel *kernel = r->kernel;
-    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 10, struct filling);
+    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 11, struct filling);
     int count = 0;
 
     for (int i = 0; i < extras->size_count; i++)
@@ -855,6 +874,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
     holes[count++] = (struct filling){"T_ARGS", extras->args.data};
     holes[count++] = (struct filling){"T_PASS", extras->pass.data};
     holes[count++] = (struct filling){"T_TO_PARTS", to_parts};
+    holes[count++] = (struct filling){"T_odd", rescaling_operand(kernel) >= 0 ? "1" : "0"};
     holes[count++] = (struct filling){
         "T_RESTRICT", kernel->parameter_count > 0 && !kernel->parameters[0].restricted ? "" : "restrict"};
     if (r->backend->apart)
@@ -871,6 +891,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                                  .sizes = extras->sizes,
                                  .size_count = extras->size_count,
                                  .epilogue = epilogue,
+                                 .factor = factor,
                                  .score = score,
                                  .data = r});
 }

@@ -427,6 +427,12 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add(out,
                      fill->score(fill->data, fill_piece(cx, arguments[0], fill),
                                  fill_piece(cx, arguments[1], fill), fill_piece(cx, arguments[2], fill)));
+        } else if (is_name(word, size, "T_FACTOR")) {
+            struct piece arguments[2];
+
+            i = split_arguments(text, end, length, fill, arguments, 2);
+            text_add(out, fill->factor(fill->data, fill_piece(cx, arguments[0], fill),
+                                       fill_piece(cx, arguments[1], fill)));
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             const bool part = size == strlen("T_EPILOGUE_PART");
             struct piece arguments[4];

@@ -49,6 +49,8 @@ struct fill {
     /* The tail of one value, or of a vector of values, of which the first `count` are there; NULL: all are. */
     const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column,
                             const char *count);
+    /* The last factor of a RESCALE in the tail, as the tail reads it: note [rescaling] in modc_simd_scalar.h. */
+    const char *(*factor)(void *data, const char *row, const char *column);
     /* What a score goes through in front of a softmax. */
     const char *(*score)(void *data, const char *value, const char *row, const char *column);
     void *data;

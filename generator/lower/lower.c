@@ -514,6 +514,7 @@ static struct settings read_settings(const struct spec *spec, int variant)
                              .pack = spec->pack != SPEC_OFF,
                              .packs_once = spec->packs_once,
                              .embeds = spec->embeds,
+                             .dsp = spec->dsp,
                              .hooks = spec->hooks != SPEC_OFF,
                              .state_dict = spec->state_dict != SPEC_OFF,
                              .winograd = spec->winograd != SPEC_OFF,

@@ -156,7 +156,8 @@ static bool well_typed(const struct dag *dag, const struct dag_node *node)
         return dtype_rows[node->dtype].bytes == dtype_rows[dag->nodes[node->args[0]].dtype].bytes;
     if (node->prim == PRIM_GCD && !dtype_is_int(node->dtype))
         return false;
-    if ((node->prim == PRIM_MUL_HIGH || node->prim == PRIM_SHIFT_NEAR) && node->dtype != DTYPE_INT32)
+    if ((node->prim == PRIM_MUL_HIGH || node->prim == PRIM_SHIFT_NEAR || node->prim == PRIM_RESCALE) &&
+        node->dtype != DTYPE_INT32)
         return false;
     if (prim_is_comparison(node->prim) || node->prim == PRIM_ISNAN)
         return node->dtype == DTYPE_BOOL;

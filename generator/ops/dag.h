@@ -18,6 +18,9 @@
     X(GCD, "gcd", 2)               /* integers only */                                                       \
     X(MUL_HIGH, "mul_high", 2)     /* int32: a b / 2^31 to nearest, ties up; -2^31 by itself is 2^31 - 1 */  \
     X(SHIFT_NEAR, "shift_near", 2) /* int32: a / 2^(b modulo 32) to nearest, ties away from 0 */             \
+    X(RESCALE, "rescale",                                                                                    \
+      3) /* int32: shift_near(mul_high(x, multiplier), shift), in the form of note [rescaling] in */         \
+         /* runtime/modc_simd_scalar.h */                                                                    \
     X(ADD, "add", 2)                                                                                         \
     X(SUB, "sub", 2)                                                                                         \
     X(MUL, "mul", 2)                                                                                         \

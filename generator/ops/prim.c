@@ -343,6 +343,16 @@ bool prim_is_comparison(enum prim prim)
      : (prim) == PRIM_GT ? (a) > (b)                                                                         \
                          : (a) >= (b))
 
+/* note [rescaling] in runtime/modc_simd_scalar.h */
+static int64_t rescaled(int64_t x, int64_t a, int64_t b)
+{
+    if (b < 0) {
+        a = (a + (INT64_C(1) << 32)) / 2;
+        b = 32 - __builtin_ctzll((uint64_t)b);
+    }
+    return integer_result(PRIM_SHIFT_NEAR, integer_result(PRIM_MUL_HIGH, x, a), b);
+}
+
 union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, const union scalar *args)
 {
     union scalar value = {.i = 0};
@@ -360,6 +370,8 @@ union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, c
         value.i = floating ? COMPARE(prim, args[0].f, args[1].f) : COMPARE(prim, args[0].i, args[1].i);
     else if (prim == PRIM_NOT)
         value.i = result == DTYPE_BOOL ? !args[0].i : dtype_wrap(result, ~args[0].i);
+    else if (prim == PRIM_RESCALE)
+        value.i = rescaled(args[0].i, args[1].i, args[2].i);
     else if (floating)
         value.f = dtype_round(result,
                               float_result(prim, args[0].f, prim_rows[prim].arity > 1 ? args[1].f : 0));

@@ -15,6 +15,8 @@ const struct pass passes[] = {
     {"layout", pass_layout, "4-D values in PyTorch's order", "nothing: views say what changed"},
     {"views", pass_views, "", "chains of views"},
     {"prepare", pass_prepare, "", "views of prepared maps"},
+    {"rescale", pass_rescale, "prepared values are marked; a factor's product and shift stand in one dag",
+     "multipliers and shifts of the spec"},
     {"fuse", pass_fuse, "prepared values are marked", "one op, one function of the spec"},
     {"attention", pass_attention, "scales and masks are tails, or a map", "scores and weights of the spec"},
     {"gates", pass_gates, "products have their tails", "a layer's product, a layer's steps"},

@@ -27,6 +27,7 @@ void pass_ranges(struct graph *graph);
 void pass_fold(struct graph *graph);
 void pass_integer(struct graph *graph);
 void pass_layout(struct graph *graph);
+void pass_rescale(struct graph *graph);
 void pass_parts(struct graph *graph);
 void pass_views(struct graph *graph);
 void pass_prepare(struct graph *graph);

@@ -30,16 +30,22 @@ static const char arm[] = "arm-none-eabi-gcc";
 
 static const struct {
     const char *name, *compiler, *flags;
+    bool
+        dsp; /* its integers are multiplied two halves at a time, and upper halves of products added and rounded */
 } cores[CORE_COUNT] = {
     [CORTEX_M0] = {"Cortex-M0", arm, "-mcpu=cortex-m0 -mthumb"},
     [CORTEX_M0PLUS] = {"Cortex-M0+", arm, "-mcpu=cortex-m0plus -mthumb"},
     [CORTEX_M3] = {"Cortex-M3", arm, "-mcpu=cortex-m3 -mthumb"},
-    [CORTEX_M4] = {"Cortex-M4", arm, "-mcpu=cortex-m4 -mthumb"},
-    [CORTEX_M4F] = {"Cortex-M4F", arm, "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard"},
-    [CORTEX_M7] = {"Cortex-M7", arm, "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard"},
-    [CORTEX_M7D] = {"Cortex-M7D", arm, "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard"},
-    [CORTEX_M33] = {"Cortex-M33", arm, "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard"},
-    [CORTEX_M55] = {"Cortex-M55", arm, "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard"},
+    [CORTEX_M4] = {"Cortex-M4", arm, "-mcpu=cortex-m4 -mthumb", .dsp = true},
+    [CORTEX_M4F] = {"Cortex-M4F", arm, "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard",
+                    .dsp = true},
+    [CORTEX_M7] = {"Cortex-M7", arm, "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+                   .dsp = true},
+    [CORTEX_M7D] = {"Cortex-M7D", arm, "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard",
+                    .dsp = true},
+    [CORTEX_M33] = {"Cortex-M33", arm, "-mcpu=cortex-m33 -mthumb -mfpu=fpv5-sp-d16 -mfloat-abi=hard",
+                    .dsp = true},
+    [CORTEX_M55] = {"Cortex-M55", arm, "-mcpu=cortex-m55 -mthumb -mfloat-abi=hard", .dsp = true},
     [RISCV] = {"RV32IMC", "riscv32-unknown-elf-gcc", "-march=rv32imc -mabi=ilp32"},
     [XTENSA] = {"Xtensa LX6", "xtensa-esp32-elf-gcc", "-mlongcalls"},
     [XTENSA_S3] = {"Xtensa LX7", "xtensa-esp32s3-elf-gcc", "-mlongcalls"},
@@ -176,6 +182,7 @@ static bool take_name(struct cx *cx, struct target *target, const char *name)
             .flash = chips[i].flash,
             .align = FIRMWARE_ALIGN,
             .pointer = 4,
+            .dsp = cores[chips[i].core].dsp,
         };
         return true;
     }

@@ -30,6 +30,8 @@ struct target {
     int64_t memory;               /* of the GPU, bytes; 0: no limit */
     int align;                    /* of the blocks that the caller places: MODC_ALIGN */
     int pointer;                  /* bytes of one */
+    bool
+        dsp; /* Arm's instructions for halves of words and upper halves of products: MODC_DSP of modc_simd.h */
     bool hosted; /* malloc, files and threads: modc_host.c can be compiled, hooks are on by default */
 };
 

@@ -44,15 +44,35 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const int16_t *restrict v, co
     T_of_y *const to = y + row * T_ldy + channel;
     int32_t sum[MODC_INT8_TILE];
     T_of_y out[MODC_INT8_TILE];
+#if T_odd
+    int32_t factors = -1; /* below 0: they are instructions, all of them */
+#endif
 
     MODC_UNROLL
     for (int i = 0; i < rows * columns; i++)
         sum[i] = T_bias ? bias[channel + i % columns] : 0;
     modc_int8_products(sum, v, w + channel * depth, depth, depth, rows, columns);
+#if T_odd
+    MODC_UNROLL
+    for (int c = 0; c < columns; c++)
+        factors &= T_FACTOR(row, channel + c);
+    if (factors >= 0) { /* seldom */
+        MODC_UNROLL
+        for (int i = 0; i < rows * columns; i++) {
+            const int32_t value = sum[i % rows * columns + i / rows];
+
+            to[i % rows * T_ldy + i / rows] = T_PUT(y, T_EPILOGUE(value, row + i % rows, channel + i / rows));
+        }
+        return;
+    }
+#endif
     MODC_UNROLL
     for (int i = 0; i < rows * columns; i++) { /* all of a channel: what its tail reads is read once */
         const int32_t value = sum[i % rows * columns + i / rows];
 
+#if T_odd
+        MODC_ASSUME(T_FACTOR(row + i % rows, channel + i / rows) < 0);
+#endif
         out[i] = T_PUT(y, T_EPILOGUE(value, row + i % rows, channel + i / rows));
     }
     MODC_UNROLL
@@ -66,6 +86,7 @@ MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const T_of_x *restrict x, c
                                const int g T_ARGS)
 {
     const int depth = T_kh * T_kw * T_c, wide = MODC_INT8_COLUMNS(rows), full = T_oc / wide * wide;
+    const int many = depth <= MODC_INT8_SHORT ? 2 * wide : wide, most = T_oc / many * many;
     modc_int8 *const bytes = (modc_int8 *)(void *)(v + rows * MODC_INT8_ROW(depth));
 
     for (int i = 0; i < rows; i++) {
@@ -74,8 +95,13 @@ MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const T_of_x *restrict x, c
 
         modc_int8_row(v, T_NAME_seen(bytes, xn, line % T_oh * T_sh - T_ph, pixel * T_sw - T_pw T_PASS), depth, T_zero, i, rows);
     }
-    for (int c = 0; c < full; c += wide)
-        T_NAME_tile(y, v, w, bias, rows, wide, row, g * T_oc + c T_PASS);
+    for (int c = 0; c < most; c += many) {
+        MODC_UNROLL
+        for (int i = 0; i < many; i += wide)
+            T_NAME_tile(y, v, w, bias, rows, wide, row, g * T_oc + c + i T_PASS);
+    }
+    if (most < full)
+        T_NAME_tile(y, v, w, bias, rows, wide, row, g * T_oc + most T_PASS);
     for (int c = full; c < T_oc; c++)
         T_NAME_tile(y, v, w, bias, rows, 1, row, g * T_oc + c T_PASS);
 }

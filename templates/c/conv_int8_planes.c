@@ -18,10 +18,24 @@ MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const int16_t *restrict x, 
     for (int i = 0; i < windows; i++)
         sum[i] = start;
     modc_int8_windows(sum, x, wide, T_sw, taps, windows);
+#if T_odd
+    if (T_FACTOR(row, channel) >= 0) { /* seldom: no instruction */
+        MODC_UNROLL
+        for (int i = 0; i < windows; i++) {
+            const int32_t value = sum[i];
+
+            y[(row + i) * T_ldy + channel] = T_PUT(y, T_EPILOGUE(value, row + i, channel));
+        }
+        return;
+    }
+#endif
     MODC_UNROLL
     for (int i = 0; i < windows; i++) {
         const int32_t value = sum[i];
 
+#if T_odd
+        MODC_ASSUME(T_FACTOR(row + i, channel) < 0);
+#endif
         out[i] = T_PUT(y, T_EPILOGUE(value, row + i, channel));
     }
     MODC_UNROLL

@@ -118,6 +118,16 @@ static bool requantizes(void)
                                                                               : found > 127 ? 127
                                                                                             : found))
             return false;
+        if (modc_rescale(a, m, i % 32, -7, 1) != found - 7)
+            return false;
+        if (m >= 1 << 30 && i % 32 >= 1) {
+            const int32_t twice = (int32_t)(2u * (uint32_t)m), power = (int32_t)(0u - (1u << (32 - i % 32)));
+            const int32_t cut = modc_rescale(a, twice, power, 9, 0);
+
+            if (modc_rescale(a, twice, power, 9, 1) != found + 9 ||
+                (cut > 9 ? cut : 9) != (found > 0 ? found + 9 : 9))
+                return false;
+        }
         random = random * 1664525u + 1013904223u;
     }
     return true;

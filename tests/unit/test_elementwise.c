@@ -165,6 +165,13 @@ static int64_t ints(enum prim prim, enum dtype dtype, int64_t a, int64_t b)
     return prim_eval(prim, dtype, dtype, args).i;
 }
 
+static int64_t rescaled(int64_t multiplier, int64_t shift, int64_t x)
+{
+    const union scalar args[3] = {whole(x), whole(multiplier), whole(shift)};
+
+    return prim_eval(PRIM_RESCALE, DTYPE_INT32, DTYPE_INT32, args).i;
+}
+
 static void test_floats(void **state)
 {
     (void)state;
@@ -234,6 +241,12 @@ static void test_integers(void **state)
     assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, -7, 0), -7);
     assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, INT32_MIN, 31), -1);
     assert_int_equal(ints(PRIM_SHIFT_NEAR, DTYPE_INT32, 5, 33), 3); /* modulo 32 */
+    assert_int_equal(
+        rescaled(INT64_C(2) * 1500000000 - (INT64_C(1) << 32), -(1 << 28), -1000003),
+        ints(PRIM_SHIFT_NEAR, DTYPE_INT32, ints(PRIM_MUL_HIGH, DTYPE_INT32, -1000003, 1500000000), 4));
+    assert_int_equal(rescaled(INT32_MIN, INT32_MIN, -3),
+                     -1);                           /* 2^30 and a shift of 1: -1.5 is -1, that half -1 */
+    assert_int_equal(rescaled(1 << 30, 0, -3), -1); /* as they are */
     assert_int_equal(ints(PRIM_NOT, DTYPE_INT64, 5, 0), -6);
     assert_int_equal(ints(PRIM_NOT, DTYPE_UINT8, 5, 0), 250);
     assert_int_equal(ints(PRIM_NOT, DTYPE_BOOL, 1, 0), 0);
@@ -488,7 +501,8 @@ static bool takes(enum prim prim, enum dtype dtype)
 {
     if (prim == PRIM_LOAD || prim == PRIM_CONST || prim == PRIM_DIM || prim == PRIM_POW)
         return false; /* pow is what PyTorch does, not what pow does: test_simplification */
-    if (prim == PRIM_BITS || prim == PRIM_GCD || prim == PRIM_MUL_HIGH || prim == PRIM_SHIFT_NEAR)
+    if (prim == PRIM_BITS || prim == PRIM_GCD || prim == PRIM_MUL_HIGH || prim == PRIM_SHIFT_NEAR ||
+        prim == PRIM_RESCALE)
         return false; /* of other types: test_bits, test_integers */
     if (prim == PRIM_COPYSIGN)
         return false; /* NaN has some sign or other */

@@ -136,6 +136,17 @@ static int written_rows(const struct graph *graph)
     return count;
 }
 
+/* How many factors are for an instruction. */
+static int rescaled(const struct graph *graph)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->op_count; i++)
+        for (int n = 0; graph->ops[i]->dag && n < graph->ops[i]->dag->count; n++)
+            count += graph->ops[i]->dag->nodes[n].prim == PRIM_RESCALE;
+    return count;
+}
+
 static int packed_ops(const struct graph *graph)
 {
     return graph->pack_count;
@@ -151,6 +162,10 @@ static int packed_ops(const struct graph *graph)
 #define CALIBRATED                                                                                           \
     MODULES("x: [1, 3, 8, 8]", "  conv: Conv2d(3, 4, 3)\n  act: ReLU()\n", "  - return act(conv(x))\n")      \
     "activations: calibrated\nranges: tests/calibrated/unit.ranges.safetensors\n"
+#define SCALED                                                                                               \
+    HEAD "inputs: {x: {shape: [2, 4], dtype: int32}}\nbuffers:\n  m: {shape: [4], dtype: int32}\n"           \
+         "  s: {shape: [4], dtype: int32}\nforward:\n  - y = requantize(x, self.m, self.s)\n"                \
+         "  - z = requantize(y, 2 ** 30, 1)\n  - return requantize(z, 5, 1)\n"
 #define NORMED_CONV                                                                                          \
     MODULES("x: [1, 8, 8, 8]", "  conv: Conv2d(8, 8, 3)\n  bn: BatchNorm2d(8)\n", "  - return bn(conv(x))\n")
 #define NORMED_LINES                                                                                         \
@@ -194,7 +209,8 @@ static const struct pass_case {
         EVAL,
         TRAIN,
         SAVES, /* keeps for backward, evaluated */
-        ONCE   /* EVAL, where each weight is packed once */
+        ONCE,  /* EVAL, where each weight is packed once */
+        CHIP   /* EVAL, for a chip that has instructions for fixed-point factors, with weights in flash */
     } graph;
 } cases[] = {
     {"dead", CONV_OF("16") "backward: true\n", has_unused, GRAPH_OP_COUNT, 1, 0, SAVES},
@@ -216,6 +232,9 @@ static const struct pass_case {
     {"ranges", NORMED_CONV, NULL, GRAPH_OP_MAP, 7, 7, EVAL},
     {"integer", CALIBRATED, convolutions_of_int8, GRAPH_OP_COUNT, 0, 1, EVAL},
     {"integer", NORMED_CONV, convolutions_of_int8, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"rescale", SCALED, rescaled, GRAPH_OP_COUNT, 0, 2, CHIP}, /* and one that no instruction does */
+    {"rescale", SCALED, rescaled, GRAPH_OP_COUNT, 0, 0, ONCE},
+    {"rescale", CALIBRATED, rescaled, GRAPH_OP_COUNT, 0, 1, CHIP},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONTRACT, 1, 2, EVAL},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONCAT, 1, 1, EVAL},
     {"parts", JOINED("a * 2", "b * 3"), NULL, GRAPH_OP_CONTRACT, 1, 1, EVAL},
@@ -315,7 +334,8 @@ static bool run_case(const struct pass_case *c)
     const struct graph *graph = c->graph == SAVES ? entry->saving[0][0] : entry->graphs[c->graph == TRAIN][0];
     int before, after, pass = 0;
 
-    m->program->settings.packs_once = c->graph == ONCE;
+    m->program->settings.packs_once = c->graph == ONCE || c->graph == CHIP;
+    m->program->settings.embeds = m->program->settings.dsp = c->graph == CHIP;
     while (strcmp(passes[pass].name, c->pass) != 0)
         pass++;
     backward_write(&m->cx, m->program);

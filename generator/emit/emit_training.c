@@ -46,13 +46,13 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
     struct emit e = emit_of(cx, out, plan);
     const char *m = plan->model;
 
-    text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n", emitted_upper(cx, m),
+    text_printf(out, "#define %s_OPTIMIZER_BYTES %lld /* states of %s%s */\n", text_upper(&cx->arena, m),
                 (long long)plan->optimizer_bytes, e.training->groups[0].optim->name,
                 has_copies(&e) ? e.training->averages ? ", float32 copies, averages" : ", float32 copies"
                 : e.training->averages ? ", averages"
                                        : "");
     text_printf(out, "#define %s_TRAINING_BYTES (%s_GRADIENT_BYTES + %s_OPTIMIZER_BYTES)\n\n",
-                emitted_upper(cx, m), emitted_upper(cx, m), emitted_upper(cx, m));
+                text_upper(&cx->arena, m), text_upper(&cx->arena, m), text_upper(&cx->arena, m));
     text_printf(out,
                 "/* The optimiser of a struct %s_training; see modc_optim.h. */\nstruct %s_optimizer {\n"
                 "    struct modc_optimizer base;\n    struct modc_group groups[%d];\n",
@@ -403,5 +403,5 @@ void emit_training_tables(struct cx *cx, struct text *out, const struct plan *pl
     text_printf(out,
                 "    .block = %s_OPTIMIZER_BYTES,\n    .groups_at = offsetof(struct %s_optimizer, groups),\n"
                 "    .steps_at = offsetof(struct %s_optimizer, steps),\n};\n",
-                emitted_upper(cx, m), m, m);
+                text_upper(&cx->arena, m), m, m);
 }

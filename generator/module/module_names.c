@@ -35,7 +35,7 @@ static void check_constant(struct builder *build, struct names *names, const cha
                            struct loc loc)
 {
     const struct name_entry *first = names_add(&build->cx->arena, names, constant, path, loc);
-    const char *prefix = emitted_upper(build->cx, build->tree->spec->model);
+    const char *prefix = text_upper(&build->cx->arena, build->tree->spec->model);
 
     if (first && !first->loc.source) {
         diag_error(build->cx, loc, "the module '%s' would have the name of a constant of every model, %s_%s",

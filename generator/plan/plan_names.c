@@ -379,7 +379,7 @@ const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct
 
     while (names_add(&cx->arena, taken, name, "", tensor->loc))
         name = arena_format(&cx->arena, "%s_", name);
-    return arena_format(&cx->arena, "%s_%s", emitted_upper(cx, plan->model), name);
+    return arena_format(&cx->arena, "%s_%s", text_upper(&cx->arena, plan->model), name);
 }
 
 /* ---- functions of regions ---- */

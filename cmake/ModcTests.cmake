@@ -768,7 +768,8 @@ function(modc_api_tests)
         modc_api_test(statuses statuses.c ${cnn} ${policy} tests/specs/stream.yaml ENV "LIBS=-lcmocka")
     endif()
     if(MODC_CXX)
-        modc_api_test(cuda cuda.c tests/api/cuda_kept.yaml tests/api/cuda_fused.yaml)
+        modc_api_test(cuda cuda.c tests/api/cuda_kept.yaml tests/api/cuda_fused.yaml tests/api/cuda_scaled.yaml
+                      tests/api/cuda_unscaled.yaml)
         modc_api_test(cuda_failing cuda_failing.c "tests/specs/trained.yaml --device cuda"
                       ENV "RUNNER=tests/support/failing_calls.sh")
         modc_api_test(cuda_writing cuda_writing.c tests/api/cuda_writing.yaml)

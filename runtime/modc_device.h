@@ -8,13 +8,14 @@
  * numbers which side is ahead: a caller who writes to params.host himself calls MODEL_download first and MODEL_changed behind it.
  *
  * note [training on a device]
- * Gradients, states of the optimiser and averages lie in the device's memory alone; what schedules change, how many steps each
- * parameter has had and states that are scalars (NAdam's mu_product) on the host, which makes the scalars of a step there, in double,
- * and sends them with one copy: kernels read them from memory. Whether gradients are finite, and their norms, come back to the host, which
- * decides as on a processor: a step waits for the backward in front of it. Whether a check has failed comes with them: the step is
- * not taken then. With `update: fused` the scalars are sent in front of backward, in which a parameter's update stands behind the kernel
- * that looks at its gradient; that of one which is left out, or of a call at fault, changes nothing. What happened comes back at the end,
- * and what the host counts (steps, scalar states) goes on for those that were updated.
+ * Gradients, states of the optimiser and averages lie in the device's memory alone; what schedules change, how many steps each parameter
+ * has had and states that are scalars (NAdam's mu_product) on the host, which makes the scalars of a step there, in double, and sends them
+ * with one copy: kernels read them from memory. Whether gradients are finite, and their norms, come back to the host, which decides as on a
+ * processor: a step waits for the backward in front of it. Whether a check has failed comes with them: the step is not taken then. With a
+ * scaler the host leaves the step out by the same numbers, and sends the scale in front of backward. With `update: fused` the scalars are
+ * sent in front of backward, in which a parameter's update stands behind the kernel that looks at its gradient; that of one which is left
+ * out, or of a call at fault, changes nothing. What happened comes back at the end, and what the host counts (steps, scalar states) goes on
+ * for those that were updated.
  *
  * note [streams]
  * A call of an entry starts work on the context's stream and returns. Pointers that it gets are the device's, and what they point to
@@ -90,7 +91,8 @@ static inline struct modc_mirror *modc_mirror_of(const struct modc_params *param
                                           modc_key_pointer(2 * params->model->key_count));
 }
 
-/* In the block of gradients, in the device's memory: a number of each, behind which of them there are. */
+/* In the block of gradients, in the device's memory: a number of each, behind which of them there are. While backward runs nobody asks for
+ * them, and the first is the gradient of a loss with a scaler. */
 static inline double *modc_numbers_of(const struct modc_training *training)
 {
     const size_t align = training->model->tensor_align, bytes = 8 * (size_t)training->model->gradient_count;
@@ -170,7 +172,8 @@ struct modc_device {
      * MODC_GPU. */
     enum modc_status (*publish)(struct modc_training *training);
     enum modc_status (*zero)(struct modc_context *net, void *block, size_t bytes);
-    /* Training: note [training on a device]. numbers: by gradient, of those that are there; waits. */
+    /* Training: note [training on a device]. numbers: by gradient, of those that are there: what magnitudes of 16 bits are multiplied by, in
+     * float32; then the norm of that type, or, of NaN, whether some are not finite. Waits. */
     enum modc_status (*numbers)(struct modc_training *training, double type, double *numbers);
     /* *to, on the device: 0 where the elements are finite and no check has failed. */
     enum modc_status (*judge)(struct modc_context *net, double *to, const void *gradient,
@@ -182,6 +185,11 @@ struct modc_device {
     enum modc_status (*average)(struct modc_context *net, void *average, const void *data,
                                 enum modc_dtype dtype, size_t count, double decay);
     enum modc_status (*swap)(struct modc_context *net, void *a, void *b, size_t bytes);
+    /* float32 copies of a parameter of 16 bits: those that it is not the rounding of become what it is; it becomes their rounding. */
+    enum modc_status (*renew)(struct modc_context *net, float *copies, const void *param,
+                              enum modc_dtype dtype, size_t count);
+    enum modc_status (*round)(struct modc_context *net, void *param, enum modc_dtype dtype,
+                              const float *copies, size_t count);
     enum modc_status (*fill)(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
                              double value);
     /* Behind all that the stream has to do: words of 8 bytes of the host, which are taken at once; bytes of the device for the host,
@@ -314,14 +322,16 @@ int modc_cuda_set_random(void *stream, struct modc_device_head *head, uint64_t s
 int modc_cuda_count(void *stream, struct modc_device_head *head);
 
 /* Of `count` elements: a norm of the type, or for NaN 1 where one of them is not finite, or where a check has failed before (head may
- * be NULL); and changes of each. */
+ * be NULL), those of 16 bits times `by`; and changes of each. */
 int modc_cuda_number(void *stream, const struct modc_device_head *head, double *number, const void *data,
-                     enum modc_dtype dtype, size_t count, double type);
+                     enum modc_dtype dtype, size_t count, double type, double by);
 int modc_cuda_scale(void *stream, void *data, enum modc_dtype dtype, size_t count, double by);
 int modc_cuda_clamp(void *stream, void *data, enum modc_dtype dtype, size_t count, double value);
 int modc_cuda_average(void *stream, void *average, const void *data, enum modc_dtype dtype, size_t count,
                       double decay);
 int modc_cuda_swap(void *stream, void *a, void *b, size_t bytes);
+int modc_cuda_renew(void *stream, float *copies, const void *param, enum modc_dtype dtype, size_t count);
+int modc_cuda_round(void *stream, void *param, enum modc_dtype dtype, const float *copies, size_t count);
 
 /* Behind a call that drew random numbers: those of the next one are others. */
 enum modc_status modc_cuda_drawn(struct modc_context *net);

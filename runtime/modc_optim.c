@@ -163,9 +163,10 @@ enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, in
     const struct modc_optimizer_param *param = &optimizer->table->params[index];
     const struct modc_optimizer_group *group = &optimizer->table->groups[param->group];
     const struct modc_key *key = key_of(optimizer->training, index);
+    const struct modc_device *device = device_of(optimizer->training);
+    float *copy = copy_of(optimizer, index); /* zeroed it is of no parameter but 0 */
 
     for (int i = 0; i < group->state_count; i++) {
-        const struct modc_device *device = device_of(optimizer->training);
         const bool complex = is_complex(key->dtype);
         void *state = modc_optimizer_state_at(optimizer, index, i);
         const double initial = group->states[i].initial;
@@ -174,15 +175,18 @@ enum modc_status modc_optimizer_reset_state(struct modc_optimizer *optimizer, in
             fill(state, modc_dtype_part(key->dtype) == MODC_FLOAT64 ? MODC_FLOAT64 : MODC_FLOAT32, 1,
                  initial);
         else if (device != NULL)
-            MODC_TRY(device->fill(optimizer->training->net, state, modc_dtype_part(key->dtype),
+            MODC_TRY(device->fill(optimizer->training->net, state,
+                                  modc_dtype_part(modc_optimizer_dtype(optimizer, index)),
                                   count_of(key) * (complex ? 2 : 1), initial));
         else if (complex)
             fill(state, modc_dtype_part(key->dtype), 2 * count_of(key), initial);
         else
             fill(state, modc_optimizer_dtype(optimizer, index), count_of(key), initial);
     }
-    if (copy_of(optimizer, index) != NULL)
-        memset(copy_of(optimizer, index), 0, count_of(key) * sizeof(float)); /* of no parameter but 0 */
+    if (copy != NULL && device != NULL)
+        return device->zero(optimizer->training->net, copy, count_of(key) * sizeof *copy);
+    if (copy != NULL)
+        memset(copy, 0, count_of(key) * sizeof *copy);
     return MODC_OK;
 }
 
@@ -265,30 +269,38 @@ static bool has_scaler(const struct modc_optimizer *optimizer)
     return optimizer->scaler.scale != 0;
 }
 
-/* Whether a step can be taken as a whole. With a scaler that is no question. */
+/* *finite: whether all gradients that are there are. Of a device also the status of a check that has failed. */
+static enum modc_status look_at_gradients(struct modc_training *training, bool *finite)
+{
+    const struct modc_device *device = device_of(training);
+    double *numbers = device != NULL ? modc_numbers_on_host(training) : NULL;
+
+    for (int i = 0; i < training->model->gradient_count && device != NULL; i++)
+        numbers[i] = 1;
+    if (device != NULL)
+        MODC_TRY(device->numbers(training, (double)NAN, numbers));
+    *finite = true;
+    for (int i = 0; i < training->model->gradient_count && *finite; i++) {
+        const struct modc_key *key = key_of(training, i);
+        const void *gradient = modc_gradient_at(training, i);
+
+        if (gradient != NULL)
+            *finite = device != NULL ? numbers[i] == 0 : is_finite(gradient, key->dtype, count_of(key));
+    }
+    return MODC_OK;
+}
+
+/* Whether a step can be taken as a whole. With a scaler that is no question, and unscaling looks at the gradients; where that has
+ * happened, a check of a device may have failed since. */
 static enum modc_status check_step(const struct modc_optimizer *optimizer)
 {
-    const struct modc_device *device = device_of(optimizer->training);
-    enum modc_status status = check_params(optimizer->training);
+    const bool scaled = has_scaler(optimizer);
+    bool finite = true;
 
-    if (device != NULL) {
-        double *numbers = modc_numbers_on_host(optimizer->training);
-
-        if (status == MODC_OK)
-            status = device->numbers(optimizer->training, (double)NAN, numbers);
-        for (int i = 0; i < optimizer->table->param_count && status == MODC_OK; i++)
-            if (modc_gradient_at(optimizer->training, i) != NULL && numbers[i] != 0)
-                status = MODC_NONFINITE;
-        return status;
-    }
-    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK && !has_scaler(optimizer); i++) {
-        const struct modc_key *key = key_of(optimizer->training, i);
-        const void *gradient = modc_gradient_at(optimizer->training, i);
-
-        if (gradient != NULL && !is_finite(gradient, key->dtype, count_of(key)))
-            status = MODC_NONFINITE;
-    }
-    return status;
+    MODC_TRY(check_params(optimizer->training));
+    if (!scaled || (optimizer->unscaled && device_of(optimizer->training) != NULL))
+        MODC_TRY(look_at_gradients(optimizer->training, &finite));
+    return finite || scaled ? MODC_OK : MODC_NONFINITE;
 }
 
 /* Of a parameter, in the optimiser's order; NULL behind them. Behind all its copy. */
@@ -302,6 +314,15 @@ static void find_states(const struct modc_optimizer *optimizer, int index, void 
     states[MODC_COPY] = copy_of(optimizer, index);
 }
 
+/* The numbers of a parameter's group, and behind them those of copies. */
+static void find_hypers(const struct modc_optimizer *optimizer, int index, double hyper[MODC_CLIP + 1])
+{
+    memcpy(hyper, optimizer->scheduling.groups[optimizer->table->params[index].group].hyper,
+           sizeof(double) * MODC_MAX_HYPERS);
+    hyper[MODC_UNSCALE] = optimizer->unscale;
+    hyper[MODC_CLIP] = optimizer->clip;
+}
+
 static void update(struct modc_optimizer *optimizer, int index, const void *gradient)
 {
     const struct modc_optimizer_param *param = &optimizer->table->params[index];
@@ -309,9 +330,7 @@ static void update(struct modc_optimizer *optimizer, int index, const void *grad
     double hyper[MODC_CLIP + 1];
 
     find_states(optimizer, index, states);
-    memcpy(hyper, optimizer->scheduling.groups[param->group].hyper, sizeof(double) * MODC_MAX_HYPERS);
-    hyper[MODC_UNSCALE] = optimizer->unscale;
-    hyper[MODC_CLIP] = optimizer->clip;
+    find_hypers(optimizer, index, hyper);
     optimizer->steps[index]++;
     param->update(param_of(optimizer->training, index), gradient, states, param->count, hyper,
                   optimizer->steps[index]);
@@ -356,15 +375,15 @@ static void make_scalars(const struct modc_optimizer *optimizer, int index)
 {
     const struct modc_optimizer_table *table = optimizer->table;
     const struct modc_optimizer_param *param = &table->params[index];
-    double *next = next_states_of(optimizer, index);
+    double *next = next_states_of(optimizer, index), hyper[MODC_CLIP + 1];
     void *states[MODC_COPY + 1];
 
     find_states(optimizer, index, states);
     for (int j = 0; j < table->groups[param->group].state_count; j++)
         if (table->groups[param->group].states[j].scalar)
             states[j] = memcpy(&next[j], states[j], sizeof *next);
-    table->updates[index].scalars(optimizer->scheduling.groups[param->group].hyper,
-                                  optimizer->steps[index] + 1, states, scalars_of(optimizer, index));
+    find_hypers(optimizer, index, hyper);
+    table->updates[index].scalars(hyper, optimizer->steps[index] + 1, states, scalars_of(optimizer, index));
 }
 
 /* Where it fails, the ones before it may have changed their parameters. */
@@ -697,6 +716,15 @@ static void scale(void *data, enum modc_dtype dtype, size_t count, double by)
     }
 }
 
+static enum modc_status scale_gradient(const struct modc_training *training, void *gradient,
+                                       const struct modc_key *key, double by)
+{
+    if (device_of(training) != NULL)
+        return device_of(training)->scale(training->net, gradient, key->dtype, count_of(key), by);
+    scale(gradient, key->dtype, count_of(key), by);
+    return MODC_OK;
+}
+
 /* The norm of what a float32 copy's gradient is: widened, and multiplied in float32. */
 static double wide_norm_of(const void *data, enum modc_dtype dtype, size_t count, double type, double by)
 {
@@ -716,6 +744,8 @@ static enum modc_status clip_norm(struct modc_training *training, struct modc_op
     double *numbers = device != NULL ? modc_numbers_on_host(training) : NULL;
     bool any = false;
 
+    for (int i = 0; i < training->model->gradient_count && device != NULL; i++)
+        numbers[i] = has_copy(optimizer, i) ? optimizer->unscale : 1;
     if (device != NULL)
         MODC_TRY(device->numbers(training, norm_type, numbers));
     for (int i = 0; i < training->model->gradient_count; i++) {
@@ -746,10 +776,8 @@ static enum modc_status clip_norm(struct modc_training *training, struct modc_op
         const struct modc_key *key = key_of(training, i);
         void *gradient = modc_gradient_at(training, i);
 
-        if (gradient != NULL && device != NULL)
-            MODC_TRY(device->scale(training->net, gradient, key->dtype, count_of(key), factor));
-        else if (gradient != NULL && !has_copy(optimizer, i))
-            scale(gradient, key->dtype, count_of(key), factor);
+        if (gradient != NULL && !has_copy(optimizer, i))
+            MODC_TRY(scale_gradient(training, gradient, key, factor));
     }
     return MODC_OK;
 }
@@ -770,13 +798,13 @@ static enum modc_status clip_value(struct modc_training *training, const struct 
     for (int i = 0; i < training->model->gradient_count; i++) {
         enum modc_dtype dtype = key_of(training, i)->dtype;
         size_t count = count_of(key_of(training, i)), size = modc_dtype_bytes(dtype);
-        char *gradient = modc_gradient_at(training, i);
+        char *gradient = has_copy(optimizer, i) ? NULL : modc_gradient_at(training, i);
 
         if (gradient != NULL && device_of(training) != NULL) {
             MODC_TRY(device_of(training)->clamp(training->net, gradient, dtype, count, value));
             continue;
         }
-        for (size_t k = 0; gradient != NULL && k < count && !has_copy(optimizer, i); k++) {
+        for (size_t k = 0; gradient != NULL && k < count; k++) {
             double x = modc_number(gradient + k * size, dtype);
 
             if (x > value)
@@ -814,24 +842,24 @@ enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *t
 
 enum modc_status modc_optimizer_unscale(struct modc_optimizer *optimizer)
 {
-    const struct modc_training *training = optimizer->training;
+    struct modc_training *training = optimizer->training;
+    bool finite;
     float inverse;
 
     if (!has_scaler(optimizer))
         return MODC_UNSUPPORTED;
     if (optimizer->unscaled)
         return MODC_OK;
+    MODC_TRY(look_at_gradients(training, &finite));
     inverse = (float)(1 / (double)optimizer->scaler.scale);
     for (int i = 0; i < training->model->gradient_count; i++) {
         const struct modc_key *key = key_of(training, i);
         void *gradient = modc_gradient_at(training, i);
 
-        if (gradient == NULL)
-            continue;
-        optimizer->found |= !is_finite(gradient, key->dtype, count_of(key));
-        if (copy_of(optimizer, i) == NULL)
-            scale(gradient, key->dtype, count_of(key), (double)inverse);
+        if (gradient != NULL && !has_copy(optimizer, i))
+            MODC_TRY(scale_gradient(training, gradient, key, (double)inverse));
     }
+    optimizer->found = !finite;
     optimizer->unscale = (double)inverse;
     optimizer->unscaled = true;
     return MODC_OK;
@@ -857,6 +885,17 @@ enum modc_status modc_scaler_update(struct modc_optimizer *optimizer)
     }
     forget_factors(optimizer);
     return MODC_OK;
+}
+
+enum modc_status modc_send_loss_scale(struct modc_training *training, float scale, enum modc_dtype dtype,
+                                      const void **gradient)
+{
+    double *const cell = modc_numbers_of(training);
+    uint64_t word = 0;
+
+    modc_store(&word, dtype, (double)scale);
+    *gradient = cell;
+    return device_of(training)->send(training->net, cell, &word, 1);
 }
 
 float modc_loss_scale(const struct modc_optimizer *optimizer)
@@ -897,16 +936,20 @@ static void average(void *averages, const void *params, enum modc_dtype dtype, s
     }
 }
 
-/* The copy, which has become another where the program has written the parameter; of those without one the parameter. */
-static void *kept_of(const struct modc_optimizer *optimizer, int index)
+/* *kept: the copy, which has become another where the program has written the parameter; of those without one the parameter. */
+static enum modc_status find_kept(const struct modc_optimizer *optimizer, int index, void **kept)
 {
-    const struct modc_key *key = key_of(optimizer->training, index);
+    const struct modc_training *training = optimizer->training;
+    const struct modc_key *key = key_of(training, index);
     const size_t size = modc_dtype_bytes(key->dtype);
     float *copy = copy_of(optimizer, index);
-    const char *param = param_of(optimizer->training, index);
+    const char *param = param_of(training, index);
 
+    *kept = copy != NULL ? copy : param_of(training, index);
     if (copy == NULL)
-        return param_of(optimizer->training, index);
+        return MODC_OK;
+    if (device_of(training) != NULL)
+        return device_of(training)->renew(training->net, copy, param, key->dtype, count_of(key));
     for (size_t i = 0; i < count_of(key); i++) {
         uint16_t rounded;
 
@@ -914,7 +957,7 @@ static void *kept_of(const struct modc_optimizer *optimizer, int index)
         if (memcmp(&rounded, param + i * size, size) != 0)
             copy[i] = (float)modc_number(param + i * size, key->dtype);
     }
-    return copy;
+    return MODC_OK;
 }
 
 static enum modc_status check_averages(const struct modc_optimizer *optimizer)
@@ -933,45 +976,55 @@ enum modc_status modc_average_update(struct modc_optimizer *optimizer)
         const struct modc_key *key = key_of(optimizer->training, i);
         const enum modc_dtype dtype = modc_optimizer_dtype(optimizer, i);
         char *to = optimizer->block + table->params[i].average;
-        const void *from = kept_of(optimizer, i);
+        void *from;
 
-        if (device != NULL)
+        status = find_kept(optimizer, i, &from);
+        if (status == MODC_OK && device != NULL)
             status = optimizer->averaged == 0
                          ? device->move(net, to, from, count_of(key) * modc_dtype_bytes(dtype))
                          : device->average(net, to, from, dtype, count_of(key), table->decay);
-        else if (optimizer->averaged == 0)
+        else if (status == MODC_OK && optimizer->averaged == 0)
             memcpy(to, from, count_of(key) * modc_dtype_bytes(dtype));
-        else
+        else if (status == MODC_OK)
             average(to, from, dtype, count_of(key), table->decay);
     }
     optimizer->averaged += status == MODC_OK;
     return status;
 }
 
+/* What is kept of a parameter and its average; a parameter with a copy becomes its rounding. */
+static enum modc_status swap_average(const struct modc_optimizer *optimizer, int index)
+{
+    const struct modc_training *training = optimizer->training;
+    const struct modc_device *device = device_of(training);
+    const struct modc_key *key = key_of(training, index);
+    const enum modc_dtype dtype = modc_optimizer_dtype(optimizer, index);
+    const size_t bytes = count_of(key) * modc_dtype_bytes(dtype);
+    unsigned char *a = (unsigned char *)optimizer->block + optimizer->table->params[index].average, *b;
+    void *kept;
+
+    MODC_TRY(find_kept(optimizer, index, &kept));
+    b = kept;
+    if (device != NULL)
+        MODC_TRY(device->swap(training->net, a, b, bytes));
+    for (size_t k = 0; k < bytes && device == NULL; k++) {
+        unsigned char byte = a[k];
+
+        a[k] = b[k];
+        b[k] = byte;
+    }
+    if (!has_copy(optimizer, index))
+        return MODC_OK;
+    if (device != NULL)
+        return device->round(training->net, param_of(training, index), key->dtype, kept, count_of(key));
+    return modc_convert(param_of(training, index), key->dtype, kept, dtype, count_of(key));
+}
+
 enum modc_status modc_average_swap(struct modc_optimizer *optimizer)
 {
-    const struct modc_optimizer_table *table = optimizer->table;
     enum modc_status status = check_averages(optimizer);
 
-    for (int i = 0; i < table->param_count && status == MODC_OK && optimizer->averaged > 0; i++) {
-        const struct modc_key *key = key_of(optimizer->training, i);
-        unsigned char *a = (unsigned char *)optimizer->block + table->params[i].average;
-        unsigned char *b = kept_of(optimizer, i);
-        const enum modc_dtype dtype = modc_optimizer_dtype(optimizer, i);
-
-        if (device_of(optimizer->training) != NULL) {
-            status = device_of(optimizer->training)
-                         ->swap(optimizer->training->net, a, b, count_of(key) * modc_dtype_bytes(key->dtype));
-            continue;
-        }
-        for (size_t k = 0; k < count_of(key) * modc_dtype_bytes(dtype); k++) {
-            unsigned char byte = a[k];
-
-            a[k] = b[k];
-            b[k] = byte;
-        }
-        if (dtype != key->dtype) /* the copy is what was exchanged */
-            MODC_TRY(modc_convert(param_of(optimizer->training, i), key->dtype, b, dtype, count_of(key)));
-    }
+    for (int i = 0; i < optimizer->table->param_count && status == MODC_OK && optimizer->averaged > 0; i++)
+        status = swap_average(optimizer, i);
     return status == MODC_OK ? changed(optimizer->training) : status;
 }

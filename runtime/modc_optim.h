@@ -33,7 +33,7 @@ enum { MODC_UNSCALE = MODC_MAX_HYPERS, MODC_CLIP, MODC_COPY = MODC_MAX_STATES };
 typedef void modc_update(void *param, const void *grad, void *const *state, size_t count, const double *hyper,
                          double step);
 
-/* The same on a device: the numbers that the step of one parameter computes with, which change from step to step and so lie in the
+/* The same on a device, hyper and state as there: the numbers that the step of one parameter computes with, which change from step to step and so lie in the
  * device's memory; and the start of its kernel, which gives 0 or the device's error. state: of scalars the host's. */
 typedef void modc_scalars(const double *hyper, double step, void *const *state, double *scalars);
 typedef int modc_launch_update(void *stream, void *param, const void *grad, void *const *state, size_t count,
@@ -266,6 +266,11 @@ enum modc_status modc_optimizer_update(struct modc_optimizer *optimizer);
 enum modc_status modc_optimizer_unscale(
     struct modc_optimizer *optimizer); /* again before the next step: nothing */
 enum modc_status modc_scaler_update(struct modc_optimizer *optimizer);
+
+/* For emitted code, in front of the backward of a loss with a scaler on a device: *gradient is where that has the scale, in the loss's type.
+ * MODC_GPU. */
+enum modc_status modc_send_loss_scale(struct modc_training *training, float scale, enum modc_dtype dtype,
+                                      const void **gradient);
 
 /* scaler.get_scale(), 1 without a scaler; whether the last step was left out. */
 float modc_loss_scale(const struct modc_optimizer *optimizer);

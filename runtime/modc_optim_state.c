@@ -146,7 +146,7 @@ static void get(const struct modc_writer *writer, int index, struct modc_named_t
 static bool is_on_device(const struct modc_optimizer *optimizer, const struct modc_saved *saved)
 {
     return optimizer->table->updates != NULL &&
-           (saved->kind == MODC_SAVED_AVERAGE ||
+           (saved->kind == MODC_SAVED_AVERAGE || saved->kind == MODC_SAVED_COPY ||
             (saved->kind == MODC_SAVED_STATE && !state_of(optimizer, saved)->scalar));
 }
 

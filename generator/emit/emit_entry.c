@@ -422,7 +422,19 @@ static void print_gradients_on_device(struct emit *e, struct text *out, const st
                         c_gradient(e->cx, graph, graph->inputs[i]->name, false));
 }
 
-/* The gradient of a loss with a scaler, in its type. */
+/* The gradient of a loss with a scaler on a machine of its own: its optimiser's is sent there. */
+static void print_sent_scale(struct emit *e, struct text *out, const struct graph *graph)
+{
+    const char *gradient = c_gradient(e->cx, graph, graph->output_names[0], true);
+
+    text_printf(out, "    const void *%s;\n\n", gradient);
+    emit_line(out, arena_format(&e->cx->arena,
+                                "    MODC_TRY(modc_send_loss_scale(net->base.trainer, "
+                                "modc_loss_scale(&training->optimizer.base), %s, &%s));",
+                                dtype_rows[graph->outputs[0]->dtype].modc, gradient));
+}
+
+/* The same, in its type, and on a processor. */
 static void print_scale(struct emit *e, struct text *out, const struct graph *graph)
 {
     const enum dtype dtype = graph->outputs[0]->dtype;
@@ -433,6 +445,10 @@ static void print_scale(struct emit *e, struct text *out, const struct graph *gr
     struct text scale = text_new(&e->cx->arena);
 
     text_printf(out, "    const struct %s_training *training = (const void *)net->base.trainer;\n", e->m);
+    if (e->plan->backend->apart) {
+        print_sent_scale(e, out, graph);
+        return;
+    }
     text_printf(&scale, format, "modc_loss_scale(&training->optimizer.base)");
     emit_line(out, arena_format(&e->cx->arena, "    const %s %s[] = {%s};", dtype_rows[dtype].c,
                                 c_gradient(e->cx, graph, graph->output_names[0], true), scale.data));

@@ -230,6 +230,12 @@ static void declare_names(struct printer *p, const struct printer *step)
     }
 }
 
+static void print_kernel_comment(const struct printer *p, struct text *out)
+{
+    text_printf(out, "/* A step of %s of each element%s. */\n", p->optim->name,
+                p->copy ? ", on its float32 copy" : "");
+}
+
 static void print_kernel(struct printer *p, struct text *out, const char *name)
 {
     struct arena *arena = &p->cx->arena;
@@ -249,8 +255,7 @@ static void print_kernel(struct printer *p, struct text *out, const char *name)
     for (int i = 0; i < p->count; i++)
         if (!p->variables[i].lanes && p->variables[i].used)
             text_printf(&head, ", %s %s", dtype_rows[p->variables[i].dtype].c, p->variables[i].name);
-    text_printf(out, "/* A step of %s of each element%s. */\n", p->optim->name,
-                p->copy ? ", on its float32 copy" : "");
+    print_kernel_comment(p, out);
     emit_line(out, arena_format(arena, "%s)", head.data));
     if (is_half(p)) {
         text_printf(out, "{\n    for (size_t i = 0; i < count; i++) {\n%s    }\n}\n\n", elements.data);
@@ -275,9 +280,9 @@ static void print_cuda_kernel(struct printer *p, const struct nest_scene *scene,
 
     p->vector = false;
     print_body(p, &body);
-    text_printf(&head, "%s *params, const %s *grads", type, type);
+    text_printf(&head, "%s *params, const %s *grads%s", type, type, p->copy ? ", float *copies" : "");
     for (int i = 0; i < p->state_count; i++)
-        text_printf(&head, ", %s *%ss", type, p->states[i]->name);
+        text_printf(&head, ", %s *%ss", state_type(p), p->states[i]->name);
     text_add(&head, ", int64_t count, const double *scalars");
     for (int i = 0; i < p->count; i++) {
         const struct variable *scalar = &p->variables[i];
@@ -290,7 +295,7 @@ static void print_cuda_kernel(struct printer *p, const struct nest_scene *scene,
                                                      : "    const double %s = scalars[%d];\n",
                     scalar->name, number++);
     }
-    text_printf(out, "/* A step of %s of each element. */\n", p->optim->name);
+    print_kernel_comment(p, out);
     emit_line(out, arena_format(arena, "static __global__ void __launch_bounds__(%d, 1) %s(%s)", THREADS,
                                 name, head.data));
     assert(number <= MODC_LEFT_OUT);
@@ -376,6 +381,20 @@ static void print_scalars(struct printer *p, struct text *out, const struct prin
         text_add(out, "    (void)step;\n");
 }
 
+/* How the step calls what the kernel's scalar is made of. */
+static const char *step_variable_text(struct printer *p, const char *name)
+{
+    const struct variable *variable = find_variable(p, name);
+
+    return strncmp(variable->c, "hyper[", 6) == 0 ? variable->c : name;
+}
+
+/* What the kernel gets behind the gradient. */
+static const char *copy_argument(const struct printer *p)
+{
+    return p->copy ? ", state[MODC_COPY]" : "";
+}
+
 /* For a GPU: a modc_scalars, which the host runs, and a modc_launch_update. */
 static void print_cuda_step(struct printer *p, struct text *out, const char *model, const char *name,
                             const struct printer *kernel, const char *scalars)
@@ -391,7 +410,7 @@ static void print_cuda_step(struct printer *p, struct text *out, const char *mod
         if (scalar->lanes || !scalar->used)
             continue;
         find_variable(p, scalar->name)->used = true;
-        text_printf(&values, "    scalars[%d] = %s;\n", number++, scalar->name);
+        text_printf(&values, "    scalars[%d] = %s;\n", number++, step_variable_text(p, scalar->name));
     }
     text_printf(out, "/* What a step of %s of one parameter reads. hyper:", p->optim->name);
     for (int i = 0; strcmp(p->variables[i].name, "step") != 0; i++)
@@ -409,8 +428,8 @@ static void print_cuda_step(struct printer *p, struct text *out, const char *mod
         text_add(out, "    (void)state;\n");
     print_scalar_states(p, out, kernel);
     text_printf(out, "%s}\n\n", values.data ? values.data : "    (void)hyper;\n    (void)scalars;\n");
-    text_printf(&call, "    return %s_%s(stream, param, grad", model, name);
-    states = false;
+    text_printf(&call, "    return %s_%s(stream, param, grad%s", model, name, copy_argument(p));
+    states = p->copy != NULL;
     for (int i = 0; i < p->state_count; i++)
         if (!p->states[i]->scalar) {
             text_printf(&call, ", state[%d]", i);
@@ -424,14 +443,6 @@ static void print_cuda_step(struct printer *p, struct text *out, const char *mod
     text_printf(out, "{\n%s", states ? "" : "    (void)state;\n");
     emit_line(out, arena_format(arena, "%s, (int64_t)count, scalars);", call.data));
     text_add(out, "}\n\n");
-}
-
-/* How the step calls what the kernel's scalar is made of. */
-static const char *step_variable_text(struct printer *p, const char *name)
-{
-    const struct variable *variable = find_variable(p, name);
-
-    return strncmp(variable->c, "hyper[", 6) == 0 ? variable->c : name;
 }
 
 /* The modc_update that calls the kernel. */
@@ -450,7 +461,7 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
                        "static void %s_step(void *param, const void *grad, void *const *state, size_t count, "
                        "const double *hyper, double step)",
                        name));
-    text_printf(&call, "    %s(param, grad%s", name, p->copy ? ", state[MODC_COPY]" : "");
+    text_printf(&call, "    %s(param, grad%s", name, copy_argument(p));
     for (int i = 0; i < p->state_count; i++)
         if (!p->states[i]->scalar)
             text_printf(&call, ", state[%d]", i);

@@ -122,8 +122,8 @@ struct optim_copy {
 
 /* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
  * parameter's, floating; a complex one is its parts, which are twice as many. scene: for a GPU, whose kernels go to `kernels`; NAME_scalars
- * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL. copy: of a parameter of 16 bits,
- * on a processor; or NULL. */
+ * and NAME_launch then take the step's place, `fused`: which leaves a parameter alone where MODC_LEFT_OUT says so. Else NULL.
+ * copy: of a parameter of 16 bits that has one; or NULL. */
 struct nest_scene;
 void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
                      const char *name, bool fused, const struct optim_copy *copy,

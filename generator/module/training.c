@@ -224,16 +224,6 @@ static bool halves_elsewhere(const struct reader *r)
     return false;
 }
 
-static bool is_for_processor(struct reader *r, struct loc loc, const char *what)
-{
-    for (int i = 0; i < r->tree->spec->device_count; i++)
-        if (strcmp(r->tree->spec->devices[i], "cuda") == 0) {
-            diag_error(r->cx, loc, "'%s' is for the processor: on cuda modc does not have it", what);
-            return false;
-        }
-    return true;
-}
-
 static bool read_master(struct reader *r, const struct expr *expr)
 {
     struct ev value = eval_expr(&r->eval, r->scope, expr);
@@ -251,7 +241,7 @@ static bool read_master(struct reader *r, const struct expr *expr)
         diag_hint(r->cx, "of wider ones the optimizer needs no copies: leave 'master' out");
         return false;
     }
-    return is_for_processor(r, expr->loc, "master");
+    return true;
 }
 
 /* As PyTorch, which says "Attempting to unscale FP16 gradients.": what scaling saved would be lost again. */
@@ -300,7 +290,7 @@ static bool read_scaler(struct reader *r, const struct expr *expr)
         return false;
     }
     return optim_check(&r->eval, name, expr->loc, &args, row->checks, COUNT(row->checks)) &&
-           may_unscale(r, expr) && is_for_processor(r, expr->loc, "scaler");
+           may_unscale(r, expr);
 }
 
 /* What the schedule sets momentum to when it starts. */

@@ -437,7 +437,7 @@ static enum modc_status receive(struct modc_context *net, void *to, const void *
     return modc_sync(net);
 }
 
-static enum modc_status numbers(struct modc_training *training, double type, double *to)
+static enum modc_status numbers(struct modc_training *training, double type, double *numbers)
 {
     const struct modc_model *model = training->model;
     struct modc_context *net = training->net;
@@ -448,12 +448,13 @@ static enum modc_status numbers(struct modc_training *training, double type, dou
         const void *gradient = modc_gradient_at(training, i);
 
         if (gradient != NULL)
-            MODC_TRY(failed(net,
-                            (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, NULL, &cells[i],
-                                                          gradient, key->dtype, elements_of(key), type),
-                            "norms of gradients"));
+            MODC_TRY(
+                failed(net,
+                       (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, NULL, &cells[i], gradient,
+                                                     key->dtype, elements_of(key), type, numbers[i]),
+                       "norms of gradients"));
     }
-    return receive(net, to, cells, sizeof *to * (size_t)model->gradient_count);
+    return receive(net, numbers, cells, sizeof *numbers * (size_t)model->gradient_count);
 }
 
 static enum modc_status judge(struct modc_context *net, double *to, const void *gradient,
@@ -461,7 +462,7 @@ static enum modc_status judge(struct modc_context *net, double *to, const void *
 {
     return failed(net,
                   (cudaError_t)modc_cuda_number(modc_cuda_of(net)->stream, modc_cuda_of(net)->head, to,
-                                                gradient, dtype, count, (double)NAN),
+                                                gradient, dtype, count, (double)NAN, 1),
                   "step");
 }
 
@@ -490,6 +491,20 @@ static enum modc_status average(struct modc_context *net, void *to, const void *
 static enum modc_status swap(struct modc_context *net, void *a, void *b, size_t bytes)
 {
     return failed(net, (cudaError_t)modc_cuda_swap(modc_cuda_of(net)->stream, a, b, bytes), "averages");
+}
+
+static enum modc_status renew(struct modc_context *net, float *copies, const void *param,
+                              enum modc_dtype dtype, size_t count)
+{
+    return failed(net, (cudaError_t)modc_cuda_renew(modc_cuda_of(net)->stream, copies, param, dtype, count),
+                  "float32 copies");
+}
+
+static enum modc_status round_copies(struct modc_context *net, void *param, enum modc_dtype dtype,
+                                     const float *copies, size_t count)
+{
+    return failed(net, (cudaError_t)modc_cuda_round(modc_cuda_of(net)->stream, param, dtype, copies, count),
+                  "float32 copies");
 }
 
 static enum modc_status fill(struct modc_context *net, void *data, enum modc_dtype dtype, size_t count,
@@ -986,6 +1001,8 @@ const struct modc_device modc_cuda_device = {
     .clamp = clamp,
     .average = average,
     .swap = swap,
+    .renew = renew,
+    .round = round_copies,
     .fill = fill,
     .send = send,
     .receive = receive,

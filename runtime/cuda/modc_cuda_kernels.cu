@@ -417,16 +417,17 @@ static __device__ double number_of(double x, double type)
 /* number = that of all elements: one block, of which each thread has its own; then the threads in their order. */
 static __global__ void __launch_bounds__(THREADS)
     number(const struct modc_device_fault *fault, double *number, const void *data, int dtype, bool complex,
-           int64_t count, double type)
+           int64_t count, double type, float by)
 {
     __shared__ double parts[THREADS];
+    const bool narrow = dtype == MODC_FLOAT16 || dtype == MODC_BFLOAT16;
     double part = type == -(double)INFINITY ? (double)INFINITY : modc_faulty(fault) ? 1 : 0;
 
     for (int64_t i = threadIdx.x; i < count; i += THREADS) {
         const double x = complex ? hypot(real_at(data, dtype, 2 * i), real_at(data, dtype, 2 * i + 1))
                                  : fabs(real_at(data, dtype, i));
 
-        part = join_numbers(part, number_of(x, type), type);
+        part = join_numbers(part, number_of(narrow ? (double)((float)x * by) : x, type), type);
     }
     parts[threadIdx.x] = part;
     __syncthreads();
@@ -440,11 +441,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 extern "C" int modc_cuda_number(void *stream, const struct modc_device_head *head, double *to,
-                                const void *data, enum modc_dtype dtype, size_t count, double type)
+                                const void *data, enum modc_dtype dtype, size_t count, double type, double by)
 {
     return (int)MODC_LAUNCH(number, 1, THREADS, 0, stream, head != NULL ? &head->fault : NULL, to, data,
                             (int)modc_dtype_part(dtype), modc_dtype_part(dtype) != dtype, (int64_t)count,
-                            type);
+                            type, (float)by);
 }
 
 /* Complex numbers are pairs of reals. */
@@ -520,4 +521,34 @@ extern "C" int modc_cuda_swap(void *stream, void *a, void *b, size_t bytes)
 {
     return (int)MODC_LAUNCH_OVER(swap, (int64_t)bytes, THREADS, stream, (unsigned char *)a,
                                  (unsigned char *)b, (int64_t)bytes);
+}
+
+/* float32 copies of a parameter: note [float32 copies] in generator/module/training.h. */
+static __global__ void __launch_bounds__(THREADS)
+    renew(float *copies, const uint16_t *param, int dtype, int64_t count)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS))
+        copies[i] = dtype == MODC_FLOAT16 ? modc_half_kept(copies[i], param[i])
+                                          : modc_bfloat16_kept(copies[i], param[i]);
+}
+
+extern "C" int modc_cuda_renew(void *stream, float *copies, const void *param, enum modc_dtype dtype,
+                               size_t count)
+{
+    return (int)MODC_LAUNCH_OVER(renew, (int64_t)count, THREADS, stream, copies, (const uint16_t *)param,
+                                 (int)dtype, (int64_t)count);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    round_copies(uint16_t *param, const float *copies, int dtype, int64_t count)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS))
+        set_real(param, dtype, i, copies[i]);
+}
+
+extern "C" int modc_cuda_round(void *stream, void *param, enum modc_dtype dtype, const float *copies,
+                               size_t count)
+{
+    return (int)MODC_LAUNCH_OVER(round_copies, (int64_t)count, THREADS, stream, (uint16_t *)param, copies,
+                                 (int)dtype, (int64_t)count);
 }

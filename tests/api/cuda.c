@@ -1,5 +1,6 @@
 /* cuda.c - what a model on a GPU does beside computing: pointers of the host are refused, streams, devices that are not fit, and steps
- * of training that leave parameters out or are not taken, against the processor's. On the stand-in for a GPU. */
+ * of training that leave parameters out or are not taken, or are on float32 copies under a scaler, against the processor's and PyTorch's.
+ * On the stand-in for a GPU. */
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>
@@ -11,6 +12,10 @@
 #include "kept.h"
 #include "kept_cuda.h"
 #include "modc_host.h"
+#include "small.h"
+#include "small_cuda.h"
+#include "unscaled.h"
+#include "unscaled_cuda.h"
 
 enum { BATCH = 8, OUTPUTS = 3 * BATCH };
 
@@ -135,6 +140,285 @@ static void test_steps(void)
     end(&host);
     end(&device);
 }
+
+/* ---- float32 copies, scalers ---- */
+
+enum { SCALED_STEPS = 12, SCALED_MIDDLE = 6 };
+
+static struct modc_reader of_torch;
+
+/* A file of an optimiser. */
+struct file {
+    char bytes[1 << 14];
+    size_t length;
+};
+
+static const void *item_of(const struct modc_reader *reader, const char *prefix, const char *name,
+                           size_t bytes)
+{
+    struct modc_item item;
+
+    CHECK(modc_reader_find_joined(reader, prefix, name, &item) && item.bytes == bytes);
+    return item.data;
+}
+
+static void set_parameter(const struct side *side, int key, const void *value)
+{
+    void *at;
+
+    CHECK_OK(modc_settle(side->params));
+    memcpy(&at, (char *)side->params + modc_key_pointer(key), sizeof at);
+    memcpy(at, value, modc_key_bytes(&side->model->keys[key]));
+    modc_changed(side->params);
+}
+
+static void save(const struct side *side, struct file *file)
+{
+    CHECK_OK(modc_optimizer_save_bytes(side->optimizer, file->bytes, sizeof file->bytes, &file->length));
+}
+
+static void check_same(const struct file *a, const struct file *b)
+{
+    CHECK(a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0);
+}
+
+static void check_same_parameters(const struct side *a, const struct side *b)
+{
+    for (int k = 0; k < a->model->key_count; k++) {
+        uint16_t x[64], y[64];
+
+        CHECK(modc_key_bytes(&a->model->keys[k]) <= sizeof x);
+        CHECK_OK(modc_get(a->params, k, x));
+        CHECK_OK(modc_get(b->params, k, y));
+        CHECK(memcmp(x, y, modc_key_bytes(&a->model->keys[k])) == 0);
+    }
+}
+
+/* As PyTorch begins. */
+static void begin_scaled(struct side *side, bool on_device)
+{
+    if (on_device)
+        START(side, small_cuda);
+    else
+        START(side, small);
+    for (int k = 0; k < side->model->key_count; k++) {
+        const struct modc_key *key = &side->model->keys[k];
+
+        set_parameter(side, k, item_of(&of_torch, "before.", key->name, modc_key_bytes(key)));
+    }
+    CHECK(modc_loss_scale(side->optimizer) == 262144.0f && !modc_step_skipped(side->optimizer));
+}
+
+/* Of each step the scale, and whether it is left out, are PyTorch's. */
+static void take_scaled(struct side *side, int from, int to)
+{
+    const float *scales = item_of(&of_torch, "", "scales", sizeof(float) * SCALED_STEPS);
+    const unsigned char *skipped = item_of(&of_torch, "", "skipped", SCALED_STEPS);
+
+    for (int i = from; i < to; i++) {
+        uint16_t x[20], weight[10];
+        const void *inputs[4] = {x, weight};
+        float loss, scale;
+
+        memcpy(x, item_of(&of_torch, "", "x", sizeof x), sizeof x);
+        memcpy(weight, item_of(&of_torch, "", "weight", sizeof weight), sizeof weight);
+        if (i == 4 || i == 8 || i == 9)
+            modc_store(&x[6], MODC_BFLOAT16, (double)INFINITY);
+        CHECK_OK(modc_pack(side->params, side->params->packed, side->model->packed_block));
+        CHECK_OK(side->model->device == NULL
+                     ? side->model->train_step(side->training, NULL, inputs, &loss)
+                     : side->model->device->train_host(side->training, NULL, inputs, &loss));
+        memcpy(&scale, scales + i, sizeof scale);
+        CHECK(modc_loss_scale(side->optimizer) == scale);
+        CHECK(modc_step_skipped(side->optimizer) == skipped[i]);
+    }
+}
+
+/* Copies and averages of a file are PyTorch's, up to roundings of gradients to 16 bits. */
+static void check_of_torch(const struct side *side, const struct file *file)
+{
+    static const char *const prefixes[2][2] = {{"master.", "master."}, {"ema.module.", "average."}};
+    struct modc_reader reader;
+
+    CHECK_OK(modc_reader_open(&reader, file->bytes, file->length, NULL));
+    for (int i = 0; i < side->model->gradient_count; i++) {
+        const struct modc_key *key = &side->model->keys[modc_gradient_key(side->model, i)];
+        const size_t bytes = 2 * modc_key_bytes(key);
+
+        for (int p = 0; p < 2; p++) {
+            const char *found = item_of(&reader, prefixes[p][0], key->name, bytes),
+                       *expected = item_of(&of_torch, prefixes[p][1], key->name, bytes);
+
+            for (size_t at = 0; at < bytes; at += sizeof(float)) {
+                float x, y;
+
+                memcpy(&x, found + at, sizeof x);
+                memcpy(&y, expected + at, sizeof y);
+                CHECK(fabsf(x - y) <= 0x1p-7f * fmaxf(fabsf(y), 0.125f));
+            }
+        }
+    }
+}
+
+static void end_training(struct side *side, bool on_device)
+{
+    modc_training_destroy(side->training);
+    CHECK_OK(modc_training_create(side->net, &side->training));
+    side->optimizer = on_device ? &((struct small_cuda_training *)side->training)->optimizer.base
+                                : &((struct small_training *)side->training)->optimizer.base;
+}
+
+/* With averages in their places parameters are these, rounded, and go back to what they were. */
+static void swap_scaled(const struct side *one, const struct side *other, const struct file *before)
+{
+    struct file behind;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(modc_average_swap(one->optimizer));
+        CHECK_OK(modc_average_swap(other->optimizer));
+        check_same_parameters(one, other);
+        save(one, &behind);
+        CHECK(i == 1 || memcmp(behind.bytes, before->bytes, before->length) != 0);
+    }
+    check_same(before, &behind);
+}
+
+/* What a program writes into a parameter is what the next step begins with, and averages. */
+static void write_scaled(struct side *side)
+{
+    struct modc_reader reader;
+    struct file file;
+    uint16_t values[2];
+    float copies[2];
+    int key;
+
+    CHECK_OK(modc_get_parameter(side->model, "head.bias", &key));
+    CHECK_OK(modc_get(side->params, key, values));
+    modc_store(&values[0], MODC_BFLOAT16, 64.0);
+    set_parameter(side, key, values);
+    take_scaled(side, 4, 5); /* which is left out */
+    CHECK_OK(modc_get(side->params, key, values));
+    CHECK(modc_number(&values[0], MODC_BFLOAT16) == 64.0);
+    CHECK_OK(modc_average_update(side->optimizer));
+    save(side, &file);
+    CHECK_OK(modc_reader_open(&reader, file.bytes, file.length, NULL));
+    memcpy(copies, item_of(&reader, "master.", "head.bias", sizeof copies), sizeof copies);
+    CHECK(copies[0] == 64.0f);
+    take_scaled(side, 5, 6);
+    save(side, &file);
+    memcpy(copies, item_of(&reader, "master.", "head.bias", sizeof copies), sizeof copies);
+    CHECK(copies[0] > 62.0f && copies[0] < 66.0f && copies[0] != 64.0f);
+    CHECK_OK(modc_get(side->params, key, values));
+    CHECK(fabs(modc_number(&values[0], MODC_BFLOAT16) - (double)copies[0]) <= 0.25);
+}
+
+/* A step in its parts, as programs take it that look at gradients. */
+static void step_by_parts(struct side *side)
+{
+    struct small_cuda *net = (struct small_cuda *)side->net;
+    uint16_t *x;
+    float *loss;
+
+    CHECK(cudaMalloc((void **)&x, 2 * (20 + 10 + 2)) == cudaSuccess);
+    loss = (float *)(void *)(x + 30);
+    CHECK(cudaMemcpy(x, item_of(&of_torch, "", "x", 40), 40, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK(cudaMemcpy(x + 20, item_of(&of_torch, "", "weight", 20), 20, cudaMemcpyHostToDevice) ==
+          cudaSuccess);
+    CHECK_OK(modc_pack(side->params, side->params->packed, side->model->packed_block));
+    for (int i = 0; i < 4; i++) {
+        modc_zero_grad(side->training, true);
+        CHECK_OK(small_cuda_loss(net, x, x + 20, loss));
+        CHECK_OK(small_cuda_loss_backward(net));
+        CHECK_OK(modc_optimizer_unscale(side->optimizer));
+        CHECK_OK(modc_optimizer_unscale(side->optimizer)); /* once is enough */
+        if (!side->optimizer->found)
+            CHECK_OK(modc_optimizer_clip(side->optimizer, NULL));
+        CHECK_OK(modc_optimizer_step(side->optimizer));
+        CHECK_OK(modc_scaler_update(side->optimizer));
+        if (!modc_step_skipped(side->optimizer))
+            CHECK_OK(modc_average_update(side->optimizer));
+    }
+    cudaFree(x);
+}
+
+static void test_scaled(void)
+{
+    struct side host, device, parts;
+    struct file middle, files[2], again;
+    const void *bytes;
+    size_t length;
+
+    CHECK_OK(modc_map("tests/optim/scaled_bfloat16.safetensors", &bytes, &length));
+    CHECK_OK(modc_reader_open(&of_torch, bytes, length, NULL));
+    begin_scaled(&host, false);
+    begin_scaled(&device, true);
+    begin_scaled(&parts, true);
+    take_scaled(&device, 0, 4);
+    step_by_parts(&parts);
+    save(&device, &files[0]);
+    save(&parts, &files[1]);
+    check_same(&files[0], &files[1]);
+    write_scaled(&parts);
+    end(&parts);
+
+    take_scaled(&host, 0, SCALED_STEPS);
+    take_scaled(&device, 4, SCALED_STEPS);
+    save(&host, &files[0]);
+    save(&device, &files[1]);
+    check_of_torch(&host, &files[0]);
+    check_of_torch(&device, &files[1]);
+    check_same(&files[0], &files[1]); /* so few elements that sums are in one order */
+    check_same_parameters(&host, &device);
+    swap_scaled(&device, &host, &files[1]);
+    end(&host);
+
+    begin_scaled(&host, true);
+    take_scaled(&host, 0, SCALED_MIDDLE);
+    save(&host, &middle);
+    end_training(&host, true);
+    CHECK_OK(modc_optimizer_load_bytes(host.optimizer, middle.bytes, middle.length, NULL));
+    save(&host, &again);
+    check_same(&middle, &again);
+    take_scaled(&host, SCALED_MIDDLE, SCALED_STEPS);
+    save(&host, &again);
+    check_same(&files[1], &again);
+    check_same_parameters(&host, &device);
+    end(&host);
+    end(&device);
+    modc_unmap(bytes, length);
+}
+
+/* Gradients of 32 bits are divided where they lie; a wrong index is told, and is no step that was left out. */
+static void test_unscaled(void)
+{
+    struct side sides[2];
+    float loss, scale = 8;
+
+    START(&sides[0], unscaled);
+    START(&sides[1], unscaled_cuda);
+    for (int i = 0; i < 6; i++) {
+        const float *s = i == 3 ? huge : small;
+
+        scale = i == 3 ? scale / 2 : i == 1 || i == 5 ? scale * 2 : scale;
+        for (int d = 0; d < 2; d++) {
+            if (i == 3)
+                set_gain(&sides[d], 0); /* so that the loss is finite */
+            if (i == 4) {
+                CHECK(step(&sides[d], wrong, small, &loss) == MODC_INDEX);
+                CHECK(sides[d].net->fault_value == 7 && modc_loss_scale(sides[d].optimizer) == scale);
+            }
+            CHECK_OK(step(&sides[d], indices, s, &loss));
+            CHECK(isfinite(loss) && modc_step_skipped(sides[d].optimizer) == (i == 3));
+            CHECK(modc_loss_scale(sides[d].optimizer) == scale);
+        }
+        check_equal(&sides[0], &sides[1], 1e-5);
+    }
+    CHECK(sides[0].optimizer->steps[0] == 5 && sides[0].optimizer->averaged == 5);
+    end(&sides[0]);
+    end(&sides[1]);
+}
+
+/* ---- pointers, streams, memory ---- */
 
 /* The argument, and that there are words for it. */
 static void check_told(const struct modc_context *net, const char *name)
@@ -439,6 +723,8 @@ static void test_devices(void)
 int main(void)
 {
     test_steps();
+    test_scaled();
+    test_unscaled();
     test_pointers();
     test_streams();
     test_blocks();

@@ -4,7 +4,7 @@ all parameters; and again with threads in another order: the same bits. Needs no
     python3 tests/oracle/cuda_training.py --modc build/modc --work DIR [--every 6]
     python3 tests/oracle/cuda_training.py --modc build/modc --work DIR --gpu     # by nvcc; 77 (skipped) where it or a GPU is missing
 
-One model has an entry of a line for each of some optimisers would have to train apart; so a model for each, in one dtype by turns.
+One model has an entry of a line for each of some optimisers would have to train apart; so a model for each, with clipping and the like by turns.
 """
 import argparse
 import concurrent.futures
@@ -34,12 +34,18 @@ forward:
 training:
   inputs: {{weight: [5, 2]}}
   loss:
-    - return (output * weight).sum()
+    - return (output.to({wide}) * weight.to({wide})).sum()
   optimizer: {optimizer}
 {more}"""
 
-MORE = ["", "  clip: clip_grad_norm_(0.5)\n", "  ema: 0.9\n", "  clip: clip_grad_value_(0.1)\n",
-        "  clip: clip_grad_norm_(0.5, norm_type=1)\n", "  clip: clip_grad_norm_(0.5, norm_type=float('inf'))\n"]
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-3, "bfloat16": 1.6e-2}  # of 16 bits two steps between numbers
+
+MASTER = "  master: float32\n"
+SCALER = "  scaler: GradScaler(init_scale=131072.0, growth_interval=3)\n"
+MORE = [("float32", ""), ("float16", "  clip: clip_grad_norm_(0.5)\n  ema: 0.9\n" + MASTER + SCALER), ("float32", "  ema: 0.9\n"),
+        ("bfloat16", "  clip: clip_grad_value_(0.1)\n" + MASTER + "update: fused\n"),
+        ("float64", "  clip: clip_grad_norm_(0.5, norm_type=1)\n"), ("float32", "  clip: clip_grad_norm_(0.5, norm_type=float('inf'))\n"),
+        ("float32", "  clip: clip_grad_value_(0.1)\n" + SCALER), ("bfloat16", MASTER)]
 
 
 def run(modc, spec, folder, name, *options, seed="0"):
@@ -53,11 +59,11 @@ def run(modc, spec, folder, name, *options, seed="0"):
     return None, {**safetensors_io.read(files["outputs"])[0], **safetensors_io.read(files["state"])[0]}
 
 
-def compared(modc, folder, number, optimizer, more, cuda):
+def compared(modc, folder, number, optimizer, dtype, more, cuda):
     """One line of what came out, and whether it is good."""
-    dtype = "float64" if number % 4 == 3 else "float32"
+    wide = "float64" if dtype == "float64" else "float32"
     spec = folder / f"net_{number}.yaml"
-    spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, more=more))
+    spec.write_text(SPEC.format(optimizer=optimizer, dtype=dtype, wide=wide, more=more))
     fault, expected = run(modc, spec, folder, f"cpu_{number}")
     options = "--device", "cuda", "--keep", str(folder / f"net_{number}"), *cuda
     if not fault:
@@ -67,9 +73,9 @@ def compared(modc, folder, number, optimizer, more, cuda):
     if not fault and again != found:
         fault = "a second run gives other bits"
     if not fault:
-        report, good = compare.compare(expected, found, 1e-4 if dtype == "float32" else 1e-9)
+        report, good = compare.compare(expected, found, TOLERANCES[dtype])
         fault = None if good else "\n".join(report)
-    return f"{optimizer}{more.rstrip()}, {dtype}: {fault or 'ok'}", fault is None
+    return f"{optimizer}, {dtype}, {'; '.join(line.strip() for line in more.splitlines())}: {fault or 'ok'}", fault is None
 
 
 def main():
@@ -94,7 +100,7 @@ def main():
     def run_case(case):
         number, optimizer = case
         if time.monotonic() < end:
-            return compared(modc, folder, number, optimizer, MORE[number // args.every % len(MORE)],
+            return compared(modc, folder, number, optimizer, *MORE[number // args.every % len(MORE)],
                             [] if args.gpu else ["--emulate=check"])
         return None
 

@@ -42,7 +42,8 @@ static bool find_factors(const struct graph *graph, const struct op *map, int no
     factors[MULTIPLIER] = product->args[1];
     factors[SHIFT] = quotient->args[1];
     if (dag->nodes[factors[MULTIPLIER]].prim == PRIM_CONST && dag->nodes[factors[SHIFT]].prim == PRIM_CONST) {
-        const int64_t multiplier = dag->nodes[factors[MULTIPLIER]].integer, shift = dag->nodes[factors[SHIFT]].integer;
+        const int64_t multiplier = dag->nodes[factors[MULTIPLIER]].integer,
+                      shift = dag->nodes[factors[SHIFT]].integer;
 
         return multiplier >= LEAST_MULTIPLIER && shift >= LEAST_SHIFT && shift <= MOST_SHIFT;
     }
@@ -70,9 +71,10 @@ static int whole(struct nodes n, int64_t number)
 static int formed(struct nodes n, const int *factors, enum factor which)
 {
     const int multiplier = factors[MULTIPLIER], shift = factors[SHIFT];
-    const int fits = two(n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, multiplier, whole(n, LEAST_MULTIPLIER)),
-                         two(n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, shift, whole(n, LEAST_SHIFT)),
-                             two(n, PRIM_LE, DTYPE_BOOL, shift, whole(n, MOST_SHIFT))));
+    const int fits = two(
+        n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, multiplier, whole(n, LEAST_MULTIPLIER)),
+        two(n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, shift, whole(n, LEAST_SHIFT)),
+            two(n, PRIM_LE, DTYPE_BOOL, shift, whole(n, MOST_SHIFT))));
     int fast, other;
 
     if (which == MULTIPLIER) {
@@ -97,7 +99,8 @@ static struct value *formed_input(struct graph *graph, int *at, const struct op 
     for (int i = 0; i < FACTORS; i++)
         inputs[i] = map->inputs[map->dag->nodes[factors[i]].input];
     n.dag->result = formed(n, loads, which);
-    return make_map(site_by(graph, at, map), which == MULTIPLIER ? "multiplier" : "shift", n.dag, inputs, FACTORS);
+    return make_map(site_by(graph, at, map), which == MULTIPLIER ? "multiplier" : "shift", n.dag, inputs,
+                    FACTORS);
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
@@ -117,7 +120,8 @@ static struct dag *with_rescale(struct arena *arena, const struct dag *dag, int 
             const int own[FACTORS] = {to[factors[MULTIPLIER]], to[factors[SHIFT]]};
             const bool known = dag->nodes[factors[SHIFT]].prim == PRIM_CONST;
 
-            to[i] = dag_prim(arena, n.dag, PRIM_RESCALE, DTYPE_INT32, to[dag->nodes[dag->nodes[at].args[0]].args[0]],
+            to[i] = dag_prim(arena, n.dag, PRIM_RESCALE, DTYPE_INT32,
+                             to[dag->nodes[dag->nodes[at].args[0]].args[0]],
                              known ? formed(n, own, MULTIPLIER) : own[MULTIPLIER],
                              known ? formed(n, own, SHIFT) : own[SHIFT]);
         } else {

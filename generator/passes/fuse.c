@@ -212,7 +212,9 @@ static bool join_map(struct fuse *fuse, struct op *op, int at)
     if (map->input_count > 0 && !(value->prepared && op->outputs[0]->prepared) &&
         (!dims_equal(value, body.whole) || value->prepared || graph_uses(value) != 1))
         return false;
-    if (map->input_count == 0 && op->code != GRAPH_OP_MAP && !dims_equal(value, body.whole))
+    if (map->input_count == 0 && op->code != GRAPH_OP_MAP &&
+        (!dims_equal(value, body.whole) ||
+         op->tail_first == 1)) /* a number, and nothing that says how many */
         return false;
     if (body.joint && !keeps_shape(graph->cx, op, at, map))
         return false;

@@ -254,6 +254,8 @@ static const struct pass_case {
     {"prepare", DOUBLED("self.w @ x"), prepared, GRAPH_OP_COUNT, 0, 0, SAVES},
     {"prepare", DOUBLED("torch.matrix_exp(self.w * 2)"), prepared, GRAPH_OP_COUNT, 0, 2, SAVES},
     {"prepare", DOUBLED("torch.linalg.qr(self.w).Q"), prepared, GRAPH_OP_COUNT, 0, 0, SAVES},
+    {"fuse", PLAIN("x: []", "  - return torch.special.laguerre_polynomial_l(x, 0).sum() + x\n"), NULL,
+     GRAPH_OP_REDUCE, 1, 1, EVAL}, /* of a number that nothing is read for */
     {"fuse", NORMED_LINES, tails, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"fuse", NORMED_LINES, tails, GRAPH_OP_COUNT, 0, 1, ONCE},
     {"lookup",

@@ -168,6 +168,17 @@ static struct ev fn_is_observer(struct eval *eval, struct ev *args, int count, s
                             strncmp(name, args[1].text, strlen(args[1].text)) == 0);
 }
 
+/* What Python prints of an empty tensor of the model's type. */
+static struct ev fn_no_numbers(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)args;
+    (void)count;
+    return ev_string(loc, eval->default_dtype == DTYPE_FLOAT32
+                              ? "tensor([])"
+                              : arena_format(&eval->cx->arena, "tensor([], dtype=torch.%s)",
+                                             dtype_rows[eval->default_dtype].name));
+}
+
 extern const struct function_row quantization_functions[];
 
 const struct function_row quantization_functions[] = {
@@ -193,6 +204,7 @@ const struct function_row quantization_functions[] = {
     {"_check_fake_quantize(input, zero_point, quant_min, quant_max)", HIDDEN,
      .build = fn_check_fake_quantize},
     {"_check_channel_numbers(input, scale, zero_point, axis)", HIDDEN, .build = fn_check_channel_numbers},
+    {"_no_numbers()", HIDDEN, .build = fn_no_numbers},
     {"_one_number(value, dtype, name)", HIDDEN, .build = fn_one_number},
     {"fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,"
      " averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False, symmetric_quant=False)",
@@ -202,15 +214,17 @@ const struct function_row quantization_functions[] = {
          "axes = tuple(range(1 if per_row_fake_quant else 0, input.ndim))\n"
          "x = input.detach()\n"
          "seen, rounds = observer_on.reshape(()) != 0, fake_quant_on.reshape(()) != 0\n"
-         "low = _fused_moved(x, running_min, x.amin(axes), averaging_const, seen)\n"
-         "high = _fused_moved(x, running_max, x.amax(axes), averaging_const, seen)\n"
-         "_assign(running_min, low, 'running_min')\n"
-         "_assign(running_max, high, 'running_max')\n"
-         "step, zero = _fused_qparams(low, high, quant_min, quant_max, symmetric_quant)\n"
-         "step = _unless_empty(x, scale, where(rounds, step.view(scale.shape), scale))\n"
-         "zero = _unless_empty(x, zero_point, where(rounds, zero.view(scale.shape).to(zero_point.dtype), zero_point))\n"
-         "_assign(scale, step, 'scale')\n"
-         "_assign(zero_point, zero, 'zero_point')\n"
+         "step, zero = scale, zero_point\n"
+         "if not _has_none(x):\n"
+         "    low = _fused_moved(x, running_min, x.amin(axes), averaging_const, seen)\n"
+         "    high = _fused_moved(x, running_max, x.amax(axes), averaging_const, seen)\n"
+         "    _assign(running_min, low, 'running_min')\n"
+         "    _assign(running_max, high, 'running_max')\n"
+         "    step, zero = _fused_qparams(low, high, quant_min, quant_max, symmetric_quant)\n"
+         "    step = _unless_empty(x, scale, where(rounds, step.view(scale.shape), scale))\n"
+         "    zero = _unless_empty(x, zero_point, where(rounds, zero.view(scale.shape).to(zero_point.dtype), zero_point))\n"
+         "    _assign(scale, step, 'scale')\n"
+         "    _assign(zero_point, zero, 'zero_point')\n"
          "y = (fake_quantize_per_channel_affine(input, step, zero, ch_axis, quant_min, quant_max) if"
          " per_row_fake_quant else fake_quantize_per_tensor_affine(input, step, zero, quant_min, quant_max))\n"
          "return where(rounds, y, input)"},

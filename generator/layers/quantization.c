@@ -48,19 +48,19 @@ extern const struct layer_row quantization_rows[];
             "a symmetric range of torch.quint8 cannot be reduced"                                            \
     }
 
-#define OBSERVE_TENSOR(least, most)                                                                          \
-    "_observe(x, on):\n"                                                                                     \
-    "    x = x.detach().to(min_val.dtype)\n"                                                                 \
-    "    low, high = x.amin(), x.amax()\n" WRITE_RANGE(least, most)
+#define OBSERVE_TENSOR(least, most) OBSERVE("low, high = x.amin(), x.amax()", least, most)
 #define OBSERVE_CHANNELS(least, most)                                                                        \
+    OBSERVE("axes = _other_axes(x, ch_axis)\n"                                                               \
+            "        low, high = x.amin(axes), x.amax(axes)",                                                \
+            least, most)
+#define OBSERVE(extremes, least, most)                                                                       \
     "_observe(x, on):\n"                                                                                     \
     "    x = x.detach().to(min_val.dtype)\n"                                                                 \
-    "    axes = _other_axes(x, ch_axis)\n"                                                                   \
-    "    low, high = x.amin(axes), x.amax(axes)\n" WRITE_RANGE(least, most)
-#define WRITE_RANGE(least, most)                                                                             \
-    "    least, most = " least ", " most "\n"                                                                \
-    "    self.min_val = _unless_empty(x, min_val, _pick(on, least, min_val))\n"                              \
-    "    self.max_val = _unless_empty(x, max_val, _pick(on, most, max_val))"
+    "    if not _has_none(x):\n"                                                                             \
+    "        " extremes "\n"                                                                                 \
+    "        least, most = " least ", " most "\n"                                                            \
+    "        self.min_val = _unless_empty(x, min_val, _pick(on, least, min_val))\n"                          \
+    "        self.max_val = _unless_empty(x, max_val, _pick(on, most, max_val))"
 #define EXTREMES "minimum(low, min_val)", "maximum(high, max_val)"
 #define AVERAGES                                                                                             \
     "_averaged(low, min_val, max_val, min_val, averaging_constant)",                                         \
@@ -78,7 +78,7 @@ extern const struct layer_row quantization_rows[];
     "    self._observe(x_orig, True)\n"                                                                      \
     "    return x_orig"
 #define TENSOR_REPR "min_val=inf, max_val=-inf"
-#define CHANNELS_REPR "min_val=tensor([]), max_val=tensor([])"
+#define CHANNELS_REPR "min_val={_no_numbers()}, max_val={_no_numbers()}"
 
 /* note [fake quantizers]
  * Their observer is the child `activation_post_process`, made of those of its arguments that are given. Buffers say whether it records

@@ -1431,6 +1431,7 @@ TERMS = ["({v} * {v}).mean()", "tanh({v}).sum() * 0.125", "F.mse_loss({v}, torch
 
 
 AUTOCAST_RATE = 0.08
+GROUPS = ["lr: 0.003", "weight_decay: 0.05", "lr: 0.004, weight_decay: 0.02"]
 SCALERS = ["GradScaler(init_scale=16.0)", "GradScaler(init_scale=1024.0, growth_interval=1)"] if hasattr(torch.amp, "GradScaler") else []
 
 
@@ -1453,6 +1454,11 @@ def draw_training(draw, root, generator):
         more.append("  master: float32")
     if not fused and SCALERS and own.random() < 0.4 and not any(p.is_complex() for p in root.parameters()):
         more.append(f"  scaler: {own.choice(SCALERS)}")
+    trained = [name for name, parameter in root.named_parameters() if parameter.requires_grad]
+    last = own.choice(trained).rpartition(".")[2]
+    if own.random() < 0.3 and not all(name.rpartition(".")[2] == last for name in trained):
+        patterns = [last] * (last in trained) + [f"*.{last}"] * any(name.endswith(f".{last}") for name in trained)
+        more.append(f"  groups: [{{params: {json.dumps(patterns)}, {own.choice(GROUPS)}}}]")
     return "\n".join(["training:", "  loss:", *(f"    - loss{i} = {term}" for i, term in enumerate(terms)),
                       "    - return 0.1 * (" + " + ".join(f"loss{i}" for i in range(len(terms))) + ")",
                       f"  optimizer: {generator.choice(OPTIMIZERS)}", *([f"  clip: {clip}"] if clip else []), *more,

@@ -83,6 +83,17 @@ class Uncertain(Exception):
     """Another order of additions may round an activation to the next integer."""
 
 
+def grouped(groups, parameters):
+    """Parameter groups of torch.optim, by the patterns of `groups:`; what none names is the last one."""
+    rest, found = dict(parameters), []
+    for group in groups:
+        patterns = [group["params"]] if isinstance(group["params"], str) else group["params"]
+        names = [name for name in parameters if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+        found.append({"params": [rest.pop(name) for name in names],
+                      **{key: ast.literal_eval(value) if isinstance(value, str) else value for key, value in group.items() if key != "params"}})
+    return [*found, {"params": list(rest.values())}]
+
+
 class SpecError(Exception):
     pass
 
@@ -1340,6 +1351,8 @@ class Spec:
                 self.run_once(root, inputs, entry)
             for table, name, tensor in held:
                 table[name] = tensor
+        if any(hasattr(module, "ch_axis") and module.min_val.numel() == 0 for _, module in found if hasattr(module, "min_val")):
+            raise Uncertain("an observer that saw nothing has no channels in PyTorch")
         return {f"{path}.{name}".lstrip(".") for path, module in found for name in module._buffers}
 
     def draw_again(self, root, seed):
@@ -1482,11 +1495,13 @@ class Spec:
     def train(self, root, inputs, steps):
         """So many steps of what `training:` says on one batch; {"loss": that of the last one}."""
         training = self.content["training"]
-        parameters = [parameter for parameter in root.parameters() if parameter.requires_grad]
+        named = {name: parameter for name, parameter in root.named_parameters() if parameter.requires_grad}
+        parameters = list(named.values())
         copies = [parameter.detach().float().requires_grad_() if "master" in training and parameter.dtype in HALVES else parameter
                   for parameter in parameters]
         name, _, arguments = training["optimizer"].partition("(")
-        optimizer = eval(f"torch.optim.{name}(parameters, {arguments}", {"torch": torch, "parameters": copies})
+        optimizer = eval(f"torch.optim.{name}(parameters, {arguments}",
+                         {"torch": torch, "parameters": grouped(training.get("groups", []), dict(zip(named, copies)))})
         scaler = None  # torch.amp.GradScaler is there from 2.3 on
         if "scaler" in training:
             scaler = eval(training["scaler"].replace("GradScaler(", "torch.amp.GradScaler('cpu', "), {"torch": torch})

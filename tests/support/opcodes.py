@@ -56,6 +56,7 @@ ABOUT = {
     "passes/parts.c": ("CONCAT CONTRACT VIEW", "products of a concatenation"),
     "passes/prepare.c": ("MAP VIEW", "MODEL_pack computes maps, into which views of them go"),
     "passes/regions.c": ("CALL INPUT YIELD", "what of a region's borders its backward reads"),
+    "passes/rescale.c": ("MAP", "factors stand in maps"),
     "passes/roll.c": ("CALL", "calls of neighbours become a loop"),
     "passes/ranges.c": ("CONCAT FENCE MAP POOL VIEW", "what is moved and picked, and not computed; boundaries are seen through"),
     "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),

@@ -277,19 +277,6 @@ static struct ev fn_check_window(struct eval *eval, struct ev *args, int count, 
     return ev_none(loc);
 }
 
-/* Whether its shape says that it has no elements. */
-static struct ev fn_has_none(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    const struct value *x = args[0].tensor;
-    bool none = false;
-    (void)eval;
-    (void)count;
-
-    for (int i = 0; i < x->ndim; i++)
-        none |= dim_equals(x->dims[i], 0);
-    return ev_bool(loc, none);
-}
-
 /* `value`; or `kept`, where the input has no elements. */
 static struct ev fn_unless_empty(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -401,7 +388,6 @@ const struct function_row norm_functions[] = {
     {"_check_features(input, axis, num_features, affine)", HIDDEN, .build = fn_check_features},
     {"_check_groups(input, num_groups)", HIDDEN, .build = fn_check_groups},
     {"_check_window(input, size)", HIDDEN, .build = fn_check_window},
-    {"_has_none(input)", HIDDEN, .build = fn_has_none},
     {"_unless_empty(input, kept, value)", HIDDEN, .build = fn_unless_empty},
     {"_assign(target, value, name)", HIDDEN, .build = fn_assign},
     /* toward the mean and the unbiased variance of what is reduced over `axes` */

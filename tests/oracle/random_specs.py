@@ -1456,7 +1456,9 @@ def draw_training(draw, root, generator):
         more.append(f"  scaler: {own.choice(SCALERS)}")
     trained = [name for name, parameter in root.named_parameters() if parameter.requires_grad]
     last = own.choice(trained).rpartition(".")[2]
-    if own.random() < 0.3 and not all(name.rpartition(".")[2] == last for name in trained):
+    places = sum(parameter is not None for module in root.modules() for parameter in module._parameters.values())
+    tied = places > len(list(root.parameters()))
+    if own.random() < 0.3 and not tied and not all(name.rpartition(".")[2] == last for name in trained):
         patterns = [last] * (last in trained) + [f"*.{last}"] * any(name.endswith(f".{last}") for name in trained)
         more.append(f"  groups: [{{params: {json.dumps(patterns)}, {own.choice(GROUPS)}}}]")
     return "\n".join(["training:", "  loss:", *(f"    - loss{i} = {term}" for i, term in enumerate(terms)),

@@ -43,14 +43,15 @@ later() {
     "$@"
 }
 
-# made COUNT MODEL...: the last build compiled so many files, and had modc run for exactly these models.
+# made COUNT MODEL...: the last build compiled so many files, and had modc run for exactly these models. Files for instruction sets
+# that wide gains nothing by, in which there is nothing, are not counted: whether they are compiled again is the time's matter.
 made() {
     local count=$1 found
 
     shift
     found=$(sed -n 's/.*Compiling .* to C: //p' said | sort | tr '\n' ' ')
     [ "$found" = "${*:+$* }" ] || fail "modc ran for '$found', not for '$*'"
-    found=$(grep -c 'Building C object' said || true)
+    found=$(grep 'Building C object' said | grep -cv '_vnni\|_dotprod' || true)
     [ "$found" = "$count" ] || fail "$found files were compiled, not $count"
 }
 
@@ -58,13 +59,9 @@ configure -DHIDDEN=4
 built
 prints "net 0.359, narrow 0.359, wide 0.258 with 4 weights of at most 3 rows"
 runtime=$(find "$prefix/share/modc/runtime" -maxdepth 1 -name '*.c' | wc -l)
-# DISPATCH of wide: for so many instruction sets more, and files for others in which there is nothing.
-case $(uname -m) in
-x86_64) more=2 empty=2 ;;
-aarch64) more=0 empty=1 ;;
-*) more=0 empty=0 ;;
-esac
-made $((runtime + 6 + more + empty)) narrow net wide # and the weights of two, use.c
+more=0 # DISPATCH of wide: for so many instruction sets more
+[ "$(uname -m)" = x86_64 ] && more=2
+made $((runtime + 6 + more)) narrow net wide # and the weights of two, use.c
 built
 made 0
 
@@ -91,8 +88,7 @@ prints "net -"
 
 later configure -DHIDDEN=6
 built
-[ "${CMAKE_GENERATOR:-}" = Ninja ] && empty=0 # which are the same, and Ninja sees that
-made $((2 + more + empty)) wide # the header has another size, which use.c includes
+made $((2 + more)) wide # the header has another size, which use.c includes
 prints "with 6 weights"
 
 later touch modc

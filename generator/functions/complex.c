@@ -74,7 +74,8 @@ static struct ev fn_complex(struct eval *eval, struct ev *args, int count, struc
     scope_bind(eval, &scope, "b", args[1]);
     eval->at = loc;
     made = eval_body(eval, &scope,
-                     "return view_as_complex(stack((a + zeros_like(b), b + zeros_like(a)), -1))");
+                     "a = a + zeros_like(b)\n"
+                     "return view_as_complex(stack((a, b + zeros_like(a)), -1))");
     eval->at = at;
     return made;
 }

@@ -97,7 +97,7 @@ struct printer {
     int *
         bytes_of; /* of a cast: the int32 of which it takes the nearest int8, bounds left out; -1: it is no such */
     const bool *
-        cut_off; /* of an int32: what is less than the number that it adds to, or than 0, need not be told apart */
+        cut_off; /* of a RESCALE or a sum: results below 0, or below the number that is added, need not be told apart */
     int *uses;          /* how often the text of a node will stand somewhere; 0: not needed for the result */
     bool *uniform;      /* note [uniform]; all of them in scalar text */
     struct piece *done; /* by node */
@@ -506,24 +506,57 @@ static int truth_of(const struct printer *p, int index)
     return p->dag->nodes[index].dtype == DTYPE_BOOL ? index : -1;
 }
 
-/* A RESCALE, and `zero` more, as the node `index` or a part of it. */
-static struct piece rescaled(struct printer *p, int index, const struct dag_node *rescale, int64_t zero)
+/* Whether the node is x + number, or x - number: of integers. */
+static bool adds_number(const struct printer *p, const struct dag_node *node, int64_t *number)
+{
+    const struct dag_node *by = (node->prim == PRIM_ADD || node->prim == PRIM_SUB) ? argument(p, node, 1)
+                                                                                   : NULL;
+
+    if (!by || by->prim != PRIM_CONST || dtype_is_float(node->dtype))
+        return false;
+    *number = node->prim == PRIM_ADD ? by->integer : -by->integer;
+    return true;
+}
+
+/* The argument 0 that the node's own text computes, too, where nothing else reads it: of a number that is added to a RESCALE that, of a
+ * quotient the product in front of it. NULL: there is none such. */
+static const struct dag_node *joined_argument(const struct printer *p, const struct dag_node *node)
+{
+    const struct dag_node *inner = prim_rows[node->prim].arity > 0 ? argument(p, node, 0) : NULL;
+    int64_t number;
+
+    if (!inner || p->uses[node->args[0]] != 1)
+        return NULL;
+    if (inner->prim == PRIM_RESCALE ? adds_number(p, node, &number)
+                                    : inner->prim == PRIM_MUL_HIGH && node->prim == PRIM_SHIFT_NEAR)
+        return inner;
+    return NULL;
+}
+
+/* A RESCALE, and `zero` more, as the node or a part of it. */
+static struct piece rescaled(struct printer *p, const struct dag_node *node, const struct dag_node *rescale,
+                             int64_t zero)
 {
     const int *args = rescale->args;
 
     return format(p, RANK_PRIMARY, "modc_rescale(%s, %s, %s, %d, %d)", p->done[args[0]].text,
-                  p->done[args[1]].text, p->done[args[2]].text, (int)zero, !p->cut_off[index]);
+                  p->done[args[1]].text, p->done[args[2]].text, (int)zero, !p->cut_off[node - p->dag->nodes]);
 }
 
-/* A RESCALE that this sum alone reads, to which it adds a number; NULL: it is no such sum. */
-static const struct dag_node *shifted_rescale(const struct printer *p, const struct dag_node *sum)
+/* A node and what it joins. */
+static struct piece joined_piece(struct printer *p, const struct dag_node *node, const struct dag_node *inner)
 {
-    const struct dag_node *rescale = argument(p, sum, 0);
+    struct piece unread[3];
+    int64_t zero = 0;
 
-    return rescale->prim == PRIM_RESCALE && p->uses[sum->args[0]] == 1 &&
-                   argument(p, sum, 1)->prim == PRIM_CONST
-               ? rescale
-               : NULL;
+    print_arguments(p, inner, unread);
+    print_node(p, node->args[1]);
+    if (inner->prim == PRIM_RESCALE) {
+        adds_number(p, node, &zero);
+        return rescaled(p, node, inner, (int32_t)zero);
+    }
+    return format(p, RANK_PRIMARY, "modc_requantize(%s, %s, %s)", p->done[inner->args[0]].text,
+                  p->done[inner->args[1]].text, p->done[node->args[1]].text);
 }
 
 static struct piece scalar_integer(struct printer *p, const struct dag_node *node, const struct piece *a)
@@ -533,14 +566,10 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
     int truth;
 
     switch (node->prim) {
-    case PRIM_ADD: {
-        const struct dag_node *rescale = shifted_rescale(p, node);
-
-        return rescale ? rescaled(p, (int)(node - p->dag->nodes), rescale, argument(p, node, 1)->integer)
-                       : wrapping(p, node, "+", a);
-    }
+    case PRIM_ADD:
+        return wrapping(p, node, "+", a);
     case PRIM_RESCALE:
-        return rescaled(p, (int)(node - p->dag->nodes), node, 0);
+        return rescaled(p, node, node, 0);
     case PRIM_SUB:
         return wrapping(p, node, "-", a);
     case PRIM_MUL:
@@ -559,14 +588,8 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return integer_call(p, node, "modc_gcd", a);
     case PRIM_MUL_HIGH:
         return format(p, RANK_PRIMARY, "modc_mul_high(%s, %s)", a[0].text, a[1].text);
-    case PRIM_SHIFT_NEAR: {
-        const struct dag_node *product = argument(p, node, 0);
-
-        if (product->prim == PRIM_MUL_HIGH && p->uses[node->args[0]] == 1)
-            return format(p, RANK_PRIMARY, "modc_requantize(%s, %s, %s)", p->done[product->args[0]].text,
-                          p->done[product->args[1]].text, a[1].text);
+    case PRIM_SHIFT_NEAR:
         return format(p, RANK_PRIMARY, "modc_shift_near(%s, %s)", a[0].text, a[1].text);
-    }
     case PRIM_MIN:
     case PRIM_MAX: {
         const char *test = node->prim == PRIM_MIN ? "<" : ">";
@@ -677,6 +700,7 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
     const char *test = comparison(node->prim);
     struct piece a[3] = {0};
     const int within = p->bytes_of[node - p->dag->nodes];
+    const struct dag_node *inner;
     bool known;
 
     if (is_self_test(p, node, &known))
@@ -686,6 +710,9 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
         return format(p, RANK_PRIMARY, "modc_int8_of(%s)", print_node(p, within).text);
     if (node->prim == PRIM_CAST && argument(p, node, 0)->prim == PRIM_DIM && node->dtype != DTYPE_BOOL)
         return dim_piece(p, argument(p, node, 0)->dim, node->dtype);
+    inner = joined_argument(p, node);
+    if (inner)
+        return joined_piece(p, node, inner);
     print_arguments(p, node, a);
     if (test)
         return format(p, RANK_COMPARE, "%s %s %s", at(p, a[0], RANK_SUM), test, at(p, a[1], RANK_SUM));
@@ -844,24 +871,23 @@ static void find_bytes(struct printer *p, const bool *needed, const int *readers
     }
 }
 
-/* What a lower bound alone reads that cuts off all that is less than 0, or than the number that is added there. */
+/* What a lower bound alone reads that cuts off all that is less than 0, or than the number that is added there. The sum of a number so
+ * low that it could wrap is none: rescaled numbers are from -2^30 on. */
 static const bool *find_cut_off(const struct printer *p, const bool *needed, const int *readers)
 {
     bool *cut_off = ARENA_ARRAY(p->arena, p->dag->count, bool);
 
     for (int i = 0; i < p->dag->count; i++) {
         const struct dag_node *node = &p->dag->nodes[i], *read, *bound;
+        int64_t number = 0;
 
         if (!needed[i] || node->prim != PRIM_MAX || node->dtype != DTYPE_INT32)
             continue;
         read = argument(p, node, 0);
         bound = argument(p, node, 1);
-        if (bound->prim != PRIM_CONST || readers[node->args[0]] != 1)
-            continue;
-        if (read->prim == PRIM_RESCALE)
-            cut_off[node->args[0]] = bound->integer >= 0;
-        else if (read->prim == PRIM_ADD && argument(p, read, 1)->prim == PRIM_CONST)
-            cut_off[node->args[0]] = bound->integer >= argument(p, read, 1)->integer;
+        if (bound->prim == PRIM_CONST && readers[node->args[0]] == 1 &&
+            (read->prim == PRIM_RESCALE || adds_number(p, read, &number)))
+            cut_off[node->args[0]] = number >= -(1 << 30) && bound->integer >= number;
     }
     return cut_off;
 }

@@ -874,7 +874,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
     holes[count++] = (struct filling){"T_ARGS", extras->args.data};
     holes[count++] = (struct filling){"T_PASS", extras->pass.data};
     holes[count++] = (struct filling){"T_TO_PARTS", to_parts};
-    holes[count++] = (struct filling){"T_odd", rescaling_operand(kernel) >= 0 ? "1" : "0"};
+    holes[count++] = (struct filling){"T_factored", rescaling_operand(kernel) >= 0 ? "1" : "0"};
     holes[count++] = (struct filling){
         "T_RESTRICT", kernel->parameter_count > 0 && !kernel->parameters[0].restricted ? "" : "restrict"};
     if (r->backend->apart)

@@ -6,21 +6,13 @@
 
 #include <string.h>
 
-static bool has_constant_dims(const struct value *value)
-{
-    for (int i = 0; i < value->ndim; i++)
-        if (!dim_is_const(value->dims[i], NULL))
-            return false;
-    return true;
-}
-
 /* Of static values alone, and of constant dims: the sum of a constant that is expanded over a size is not the same in every call. */
 static bool is_prepared(const struct graph *graph, const struct op *op)
 {
     for (int i = 0; i < op->input_count; i++)
-        if (!value_is_static(graph, op->inputs[i]) || !has_constant_dims(op->inputs[i]))
+        if (!value_is_static(graph, op->inputs[i]) || !value_has_constant_dims(op->inputs[i]))
             return false;
-    return op->input_count > 0 && has_constant_dims(op->outputs[0]);
+    return op->input_count > 0 && value_has_constant_dims(op->outputs[0]);
 }
 
 /* Whether sizes or extents are in what is computed. */

@@ -25,7 +25,8 @@ static bool is_replaceable(const struct graph *graph, const struct op *map, int 
     const struct dag_node *load = &map->dag->nodes[node];
 
     return load->prim == PRIM_LOAD && map->inputs[load->input]->dtype == DTYPE_INT32 &&
-           value_is_static(graph, map->inputs[load->input]) && count_readers(map->dag, node) == 1;
+           value_is_static(graph, map->inputs[load->input]) &&
+           value_has_constant_dims(map->inputs[load->input]) && count_readers(map->dag, node) == 1;
 }
 
 /* Whether the node multiplies by such factors; which nodes they are. */
@@ -160,9 +161,11 @@ void pass_rescale(struct graph *graph)
         if (op->code != GRAPH_OP_MAP || value_is_static(graph, op->outputs[0]))
             continue;
         for (int node = 0; node < op->dag->count; node++) {
-            int factors[FACTORS], at = graph_position(graph, op);
+            int factors[FACTORS];
 
             if (find_factors(graph, op, node, factors)) {
+                int at = graph_position(graph, op);
+
                 rescale(graph, &at, op, node, factors);
                 node = -1; /* others are elsewhere now */
             }

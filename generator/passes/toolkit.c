@@ -25,6 +25,14 @@ bool value_is_static(const struct graph *graph, struct value *value)
     return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
 }
 
+bool value_has_constant_dims(const struct value *value)
+{
+    for (int i = 0; i < value->ndim; i++)
+        if (!dim_is_const(value->dims[i], NULL))
+            return false;
+    return true;
+}
+
 bool value_is_input(struct value *value)
 {
     return value_root(value)->op->code == GRAPH_OP_INPUT;

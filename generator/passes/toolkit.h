@@ -10,6 +10,8 @@ bool tensor_changes_in_training(const struct module_tensor *tensor);
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 
+bool value_has_constant_dims(const struct value *value);
+
 /* Whether it lies where the caller keeps it. */
 bool value_is_input(struct value *value);
 

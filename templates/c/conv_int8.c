@@ -44,18 +44,18 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const int16_t *restrict v, co
     T_of_y *const to = y + row * T_ldy + channel;
     int32_t sum[MODC_INT8_TILE];
     T_of_y out[MODC_INT8_TILE];
-#if T_odd
-    int32_t factors = -1; /* below 0: they are instructions, all of them */
+#if T_factored
+    int32_t factors = -1; /* below 0 where all are: each has its instruction */
 #endif
 
     MODC_UNROLL
     for (int i = 0; i < rows * columns; i++)
         sum[i] = T_bias ? bias[channel + i % columns] : 0;
     modc_int8_products(sum, v, w + channel * depth, depth, depth, rows, columns);
-#if T_odd
+#if T_factored
     MODC_UNROLL
-    for (int c = 0; c < columns; c++)
-        factors &= T_FACTOR(row, channel + c);
+    for (int i = 0; i < rows * columns; i++)
+        factors &= T_FACTOR(row + i % rows, channel + i / rows);
     if (factors >= 0) { /* seldom */
         MODC_UNROLL
         for (int i = 0; i < rows * columns; i++) {
@@ -70,7 +70,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const int16_t *restrict v, co
     for (int i = 0; i < rows * columns; i++) { /* all of a channel: what its tail reads is read once */
         const int32_t value = sum[i % rows * columns + i / rows];
 
-#if T_odd
+#if T_factored
         MODC_ASSUME(T_FACTOR(row + i % rows, channel + i / rows) < 0);
 #endif
         out[i] = T_PUT(y, T_EPILOGUE(value, row + i % rows, channel + i / rows));

@@ -13,13 +13,19 @@ MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const int16_t *restrict x, 
 {
     int32_t sum[MODC_INT8_WINDOWS];
     T_of_y out[MODC_INT8_WINDOWS];
+#if T_factored
+    int32_t factors = -1; /* below 0 where all are: each has its instruction */
+#endif
 
     MODC_UNROLL
     for (int i = 0; i < windows; i++)
         sum[i] = start;
     modc_int8_windows(sum, x, wide, T_sw, taps, windows);
-#if T_odd
-    if (T_FACTOR(row, channel) >= 0) { /* seldom: no instruction */
+#if T_factored
+    MODC_UNROLL
+    for (int i = 0; i < windows; i++)
+        factors &= T_FACTOR(row + i, channel);
+    if (factors >= 0) { /* seldom */
         MODC_UNROLL
         for (int i = 0; i < windows; i++) {
             const int32_t value = sum[i];
@@ -33,7 +39,7 @@ MODC_INLINE void T_NAME_pixels(T_of_y *T_RESTRICT y, const int16_t *restrict x, 
     for (int i = 0; i < windows; i++) {
         const int32_t value = sum[i];
 
-#if T_odd
+#if T_factored
         MODC_ASSUME(T_FACTOR(row + i, channel) < 0);
 #endif
         out[i] = T_PUT(y, T_EPILOGUE(value, row + i, channel));

@@ -7,9 +7,9 @@
  * Each row of x is rounded into v by itself, to T_row bytes, of which T_first come in front of its integers: note [rows in int8] in
  * modc_simd_dot.h. Then register tiles over one panel or two add up products in int32: exact, so that neither the order nor other rows
  * change a bit. T_parted: in parts of T_part, each multiplied with its scale. T_ahead: of w, which is not in a cache, what comes a
- * page later is fetched to the second cache, since the first waits for few lines at a time. T_packs: two pages, and again nearer by, as
- * a processor that waits for many lines drops what it is asked for; and to the first cache, for so much is done with a line that loads
- * do not run ahead by themselves. Split by columns a slice has whole pairs of panels, and rounds x for itself. v: T_scratch elements. */
+ * page later is fetched to the second cache, since the first waits for few lines at a time. T_packs: two pages, and once
+ * more on the way, since a processor that waits for many lines drops further ones; at last to the first cache, for so much is done with
+ * a line that loads do not run ahead by themselves. Split by columns a slice has whole pairs of panels, and rounds x for itself. v: T_scratch elements. */
 
 /* Adds the products of word `word` to rows x vectors sums: of rows from x on, of columns from that of w on. */
 MODC_INLINE void T_NAME_word(modc_i32 *sum, const modc_int8 *restrict x, const T_of_w *restrict w, const int rows,
@@ -64,7 +64,7 @@ MODC_INLINE void T_NAME_part(modc_i32 *sum, const modc_int8 *restrict x, const T
                     MODC_PREFETCH(line + ahead);
                 MODC_PREFETCH_NEAR(line + 1024);
 #else
-                MODC_PREFETCH(line + 4096);
+                MODC_PREFETCH(line + T_IF(T_grouped, 8192, 4096));
 #endif
             }
 #endif

@@ -166,6 +166,10 @@ static int packed_ops(const struct graph *graph)
     HEAD "inputs: {x: {shape: [2, 4], dtype: int32}}\nbuffers:\n  m: {shape: [4], dtype: int32}\n"           \
          "  s: {shape: [4], dtype: int32}\nforward:\n  - y = requantize(x, self.m, self.s)\n"                \
          "  - z = requantize(y, 2 ** 30, 1)\n  - return requantize(z, 5, 1)\n"
+#define SLICED                                                                                                   \
+    HEAD                                                                                                         \
+        "sizes: {n: 4}\ninputs: {x: {shape: [2, n], dtype: int32}}\nbuffers:\n  m: {shape: [4], dtype: int32}\n" \
+        "  s: {shape: [4], dtype: int32}\nforward:\n  - return requantize(x, self.m[:n], self.s[:n])\n"
 #define NORMED_CONV                                                                                          \
     MODULES("x: [1, 8, 8, 8]", "  conv: Conv2d(8, 8, 3)\n  bn: BatchNorm2d(8)\n", "  - return bn(conv(x))\n")
 #define NORMED_LINES                                                                                         \
@@ -234,6 +238,8 @@ static const struct pass_case {
     {"integer", NORMED_CONV, convolutions_of_int8, GRAPH_OP_COUNT, 0, 0, EVAL},
     {"rescale", SCALED, rescaled, GRAPH_OP_COUNT, 0, 2, CHIP}, /* and one that no instruction does */
     {"rescale", SCALED, rescaled, GRAPH_OP_COUNT, 0, 0, ONCE},
+    {"rescale", SLICED, rescaled, GRAPH_OP_COUNT, 0, 0,
+     CHIP}, /* known when weights are, and as long as the call says */
     {"rescale", CALIBRATED, rescaled, GRAPH_OP_COUNT, 0, 1, CHIP},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONTRACT, 1, 2, EVAL},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONCAT, 1, 1, EVAL},

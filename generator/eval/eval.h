@@ -279,6 +279,9 @@ void eval_place(struct expr *expr, struct loc loc);
 struct ev eval_text(struct eval *eval, struct scope *scope, const char *text);
 struct ev eval_body(struct eval *eval, struct scope *scope, const char *text);
 
+/* The same of a body that stands for what is written at `loc`, where its errors are said to be. */
+struct ev eval_body_at(struct eval *eval, struct scope *scope, const char *text, struct loc loc);
+
 /* What says it here, as a hint behind an error about a name that people bring along; where it stood. False: nothing is known of it. */
 enum {
     HABIT_NAME = 1,

@@ -356,7 +356,6 @@ static bool tensor_fact(struct eval *eval, const struct ev *x, const char *name,
 {
     const struct tensor_fact *fact = find_fact(name);
     struct scope scope = {0};
-    struct loc at = eval->at;
 
     if (!fact)
         return false;
@@ -365,9 +364,7 @@ static bool tensor_fact(struct eval *eval, const struct ev *x, const char *name,
         return true;
     }
     scope_bind(eval, &scope, "x", *x);
-    eval->at = loc;
-    *out = eval_body(eval, &scope, fact->body);
-    eval->at = at;
+    *out = eval_body_at(eval, &scope, fact->body, loc);
     return true;
 }
 

@@ -226,7 +226,6 @@ struct ev eval_complex_binary(struct eval *eval, struct loc loc, enum expr_op op
                                  [OP_POW] = true, [OP_EQ] = true,  [OP_MATMUL] = true, [OP_NE] = true};
     const char *label = op == OP_MATMUL ? "matmul" : operator_rows[op].label;
     struct scope scope = {0};
-    struct loc at = eval->at;
     struct ev out;
 
     if (op >= COUNT(there) || !there[op]) {
@@ -238,9 +237,7 @@ struct ev eval_complex_binary(struct eval *eval, struct loc loc, enum expr_op op
         return eval_operand_fault(eval, loc, op, a, b);
     scope_bind(eval, &scope, "a", *a);
     scope_bind(eval, &scope, "b", *b);
-    eval->at = loc;
-    out = eval_body(eval, &scope, arena_format(&eval->cx->arena, "return torch.%s(a, b)", label));
-    eval->at = at;
+    out = eval_body_at(eval, &scope, arena_format(&eval->cx->arena, "return torch.%s(a, b)", label), loc);
     out.integer = out.kind == EV_COMPLEX && is_number(a) && is_number(b);
     return out;
 }
@@ -282,8 +279,7 @@ static bool transposed(struct eval *eval, struct loc loc, const char *name, stru
         struct scope scope = {0};
 
         scope_bind(eval, &scope, "z", *out);
-        eval->at = loc;
-        *out = eval_body(eval, &scope, "return torch.conj(z)");
+        *out = eval_body_at(eval, &scope, "return torch.conj(z)", loc);
     }
     return true;
 }

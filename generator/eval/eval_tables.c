@@ -127,3 +127,14 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *text)
     place_statements(parsed->statements, parsed->count, at);
     return eval_run(eval, scope, parsed->statements, parsed->count, true);
 }
+
+struct ev eval_body_at(struct eval *eval, struct scope *scope, const char *text, struct loc loc)
+{
+    const struct loc at = eval->at;
+    struct ev out;
+
+    eval->at = loc;
+    out = eval_body(eval, scope, text);
+    eval->at = at;
+    return out;
+}

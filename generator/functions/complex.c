@@ -60,10 +60,8 @@ static struct ev fn_view_as_complex(struct eval *eval, struct ev *args, int coun
 /* Of numbers Python's, of tensors torch's. */
 static struct ev fn_complex(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    const struct loc at = eval->at;
     struct scope scope = {0};
     double real, imaginary;
-    struct ev made;
     (void)count;
 
     if (ev_get_number(&args[0], &real) && ev_get_number(&args[1], &imaginary))
@@ -72,12 +70,10 @@ static struct ev fn_complex(struct eval *eval, struct ev *args, int count, struc
         return BAD;
     scope_bind(eval, &scope, "a", args[0]);
     scope_bind(eval, &scope, "b", args[1]);
-    eval->at = loc;
-    made = eval_body(eval, &scope,
-                     "a = a + zeros_like(b)\n"
-                     "return view_as_complex(stack((a, b + zeros_like(a)), -1))");
-    eval->at = at;
-    return made;
+    return eval_body_at(eval, &scope,
+                        "a = a + zeros_like(b)\n"
+                        "return view_as_complex(stack((a, b + zeros_like(a)), -1))",
+                        loc);
 }
 
 /* Pairs, which were made for a tensor whose memory PyTorch's would show (conj): what becomes of one in place is not known of the

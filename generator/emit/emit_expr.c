@@ -845,25 +845,14 @@ static int bounded_by(const struct printer *p, const int *readers, int index, en
     return -1;
 }
 
-/* How many nodes that the result needs read each. */
-static int *readers_of(const struct printer *p, const bool *needed)
-{
-    int *readers = ARENA_ARRAY(p->arena, p->dag->count, int);
-
-    for (int i = 0; i < p->dag->count; i++)
-        for (int j = 0; needed[i] && j < prim_rows[p->dag->nodes[i].prim].arity; j++)
-            readers[p->dag->nodes[i].args[j]]++;
-    return readers;
-}
-
 /* Casts that take the nearest integer of 8 bits. */
-static void find_bytes(struct printer *p, const bool *needed, const int *readers)
+static void find_bytes(struct printer *p, const int *readers)
 {
     for (int i = 0; i < p->dag->count; i++) {
         const struct dag_node *node = &p->dag->nodes[i];
         int inside = -1;
 
-        if (needed[i] && node->prim == PRIM_CAST && node->dtype == DTYPE_INT8)
+        if (readers[i] > 0 && node->prim == PRIM_CAST && node->dtype == DTYPE_INT8)
             inside = bounded_by(p, readers, node->args[0], PRIM_MIN, INT8_MAX);
         if (inside >= 0)
             inside = bounded_by(p, readers, inside, PRIM_MAX, INT8_MIN);
@@ -873,7 +862,7 @@ static void find_bytes(struct printer *p, const bool *needed, const int *readers
 
 /* What a lower bound alone reads that cuts off all that is less than 0, or than the number that is added there. The sum of a number so
  * low that it could wrap is none: rescaled numbers are from -2^30 on. */
-static const bool *find_cut_off(const struct printer *p, const bool *needed, const int *readers)
+static const bool *find_cut_off(const struct printer *p, const int *readers)
 {
     bool *cut_off = ARENA_ARRAY(p->arena, p->dag->count, bool);
 
@@ -881,7 +870,7 @@ static const bool *find_cut_off(const struct printer *p, const bool *needed, con
         const struct dag_node *node = &p->dag->nodes[i], *read, *bound;
         int64_t number = 0;
 
-        if (!needed[i] || node->prim != PRIM_MAX || node->dtype != DTYPE_INT32)
+        if (readers[i] == 0 || node->prim != PRIM_MAX || node->dtype != DTYPE_INT32)
             continue;
         read = argument(p, node, 0);
         bound = argument(p, node, 1);
@@ -912,7 +901,6 @@ static void count_uses(struct printer *p)
 static struct piece print_dag(struct printer *p)
 {
     int count = p->dag->count;
-    const bool *needed;
     const int *readers;
 
     p->arena = &p->cx->arena;
@@ -921,10 +909,9 @@ static struct piece print_dag(struct printer *p)
     p->done = ARENA_ARRAY(p->arena, count, struct piece);
     dag_uniform(p->dag, p->place->scalars, p->uniform);
     p->bytes_of = ARENA_ARRAY(p->arena, count, int);
-    needed = dag_needed(p->arena, p->dag);
-    readers = readers_of(p, needed);
-    find_bytes(p, needed, readers);
-    p->cut_off = find_cut_off(p, needed, readers);
+    readers = dag_count_uses(p->arena, p->dag);
+    find_bytes(p, readers);
+    p->cut_off = find_cut_off(p, readers);
     count_uses(p);
     return print_node(p, p->dag->result);
 }

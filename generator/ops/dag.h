@@ -115,6 +115,8 @@ struct dag {
     bool spare;      /* who replaces it may take its memory: one op alone has it; see passes/fuse.c */
 };
 
+bool prim_is_comparison(enum prim prim);
+
 /* Computed by a polynomial or more: exp, log, tanh, erf, sin, cos, pow and the like. */
 bool prim_is_long(enum prim prim);
 
@@ -138,6 +140,9 @@ int dag_inline(struct arena *arena, struct dag *dag, const struct dag *from, con
 
 /* Drops the nodes that the result does not need; indices change. */
 void dag_trim(struct arena *arena, struct dag *dag);
+
+/* By node: 0 where the result does not need it; else how often it is an argument, plus one for the result itself. */
+int *dag_count_uses(struct arena *arena, const struct dag *dag);
 
 /* Which inputs the result needs, by index. */
 bool *dag_loads(struct arena *arena, const struct dag *dag);

@@ -20,29 +20,9 @@ enum { MOST_BETWEEN = 8 };
 
 /* ---- nodes of dags -------------------------------------------------------------------------------------------- */
 
-struct nodes {
-    struct arena *arena;
-    struct dag *dag;
-};
-
-static struct nodes nodes_new(struct graph *graph, int inputs)
-{
-    return (struct nodes){&graph->cx->arena, dag_new(&graph->cx->arena, inputs)};
-}
-
-static int two(struct nodes n, enum prim prim, int a, int b)
-{
-    return dag_prim(n.arena, n.dag, prim, n.dag->nodes[a].dtype, a, b, -1);
-}
-
-static int with_whole(struct nodes n, enum prim prim, int a, int64_t number)
-{
-    return two(n, prim, a, dag_integer(n.arena, n.dag, n.dag->nodes[a].dtype, number));
-}
-
 static int with_real(struct nodes n, enum prim prim, int a, double number)
 {
-    return two(n, prim, a, dag_const(n.arena, n.dag, n.dag->nodes[a].dtype, number));
+    return node_two(n, prim, a, dag_const(n.arena, n.dag, n.dag->nodes[a].dtype, number));
 }
 
 static int size_of(struct nodes n, int a)
@@ -59,9 +39,9 @@ static int rounded(struct nodes n, int x)
 static int times(struct nodes n, int x, struct fixed fixed)
 {
     if (fixed.shift > 0)
-        x = with_whole(n, PRIM_MUL, x, (int64_t)1 << (fixed.shift < 31 ? fixed.shift : 30));
-    x = with_whole(n, PRIM_MUL_HIGH, x, fixed.multiplier);
-    return fixed.shift < 0 ? with_whole(n, PRIM_SHIFT_NEAR, x, -fixed.shift) : x;
+        x = node_with(n, PRIM_MUL, x, (int64_t)1 << (fixed.shift < 31 ? fixed.shift : 30));
+    x = node_with(n, PRIM_MUL_HIGH, x, fixed.multiplier);
+    return fixed.shift < 0 ? node_with(n, PRIM_SHIFT_NEAR, x, -fixed.shift) : x;
 }
 
 static int scaled(struct nodes n, int x, double number)
@@ -115,7 +95,7 @@ static int ended(struct nodes n, int node, const struct end *end)
 {
     const struct steps *steps = end->rounds->steps;
 
-    return make_int8(n.arena, n.dag, with_whole(n, PRIM_ADD, node, steps->zero),
+    return make_int8(n.arena, n.dag, node_with(n, PRIM_ADD, node, steps->zero),
                      bound(steps, end->least, INT8_MIN), bound(steps, end->most, INT8_MAX));
 }
 
@@ -163,9 +143,9 @@ static struct value *scales_of(struct graph *graph, int *at, struct value *weigh
     op->tail = n.dag;
     scale = with_real(n, PRIM_DIV, dag_load(n.arena, n.dag, 0, DTYPE_FLOAT32), 127.0);
     if (bias)
-        scale = two(n, PRIM_MAX, scale,
-                    with_real(n, PRIM_MUL, size_of(n, dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32)),
-                              0x1p-30 / steps->scale));
+        scale = node_two(n, PRIM_MAX, scale,
+                         with_real(n, PRIM_MUL, size_of(n, dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32)),
+                                   0x1p-30 / steps->scale));
     n.dag->result = with_real(n, PRIM_MAX, scale, 0x1p-60);
     return make_result(site_by(graph, at, weight->op), op);
 }
@@ -207,8 +187,8 @@ static struct parts take_parts(struct graph *graph, int *at, const struct op *op
         n.arena, n.dag,
         with_real(n, PRIM_MAX,
                   with_real(n, PRIM_MIN,
-                            rounded(n, two(n, PRIM_DIV, dag_load(n.arena, n.dag, 0, DTYPE_FLOAT32),
-                                           dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32))),
+                            rounded(n, node_two(n, PRIM_DIV, dag_load(n.arena, n.dag, 0, DTYPE_FLOAT32),
+                                                dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32))),
                             127.0),
                   -127.0),
         DTYPE_INT8);
@@ -224,9 +204,10 @@ static struct parts take_parts(struct graph *graph, int *at, const struct op *op
                       steps->scale);
     n.dag->result = dag_cast(
         n.arena, n.dag,
-        rounded(n, two(n, PRIM_DIV,
-                       dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_FLOAT32), DTYPE_FLOAT64),
-                       scale)),
+        rounded(n,
+                node_two(n, PRIM_DIV,
+                         dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_FLOAT32), DTYPE_FLOAT64),
+                         scale)),
         DTYPE_INT32);
     pair[0] = bias;
     pair[1] = parts.scale;
@@ -250,13 +231,14 @@ static struct value *fixed_part(struct graph *graph, int *at, struct value *scal
                       DTYPE_FLOAT64, number, -1, -1);
     number = dag_cast(n.arena, n.dag, number, DTYPE_INT32);
     if (which == FACTOR_SHIFT)
-        number = with_whole(
+        number = node_with(
             n, PRIM_MIN,
-            with_whole(n, PRIM_MAX, two(n, PRIM_SUB, dag_integer(n.arena, n.dag, DTYPE_INT32, 0), number), 0),
+            node_with(n, PRIM_MAX, node_two(n, PRIM_SUB, dag_integer(n.arena, n.dag, DTYPE_INT32, 0), number),
+                      0),
             31);
     if (which == FACTOR_POWER)
-        number = two(n, PRIM_POW, dag_integer(n.arena, n.dag, DTYPE_INT32, 2),
-                     with_whole(n, PRIM_MIN, with_whole(n, PRIM_MAX, number, 0), 30));
+        number = node_two(n, PRIM_POW, dag_integer(n.arena, n.dag, DTYPE_INT32, 2),
+                          node_with(n, PRIM_MIN, node_with(n, PRIM_MAX, number, 0), 30));
     n.dag->result = number;
     return make_map(site_by(graph, at, scale->op), labels[which], n.dag, &scale, 1);
 }
@@ -417,10 +399,10 @@ static void round_product(struct graph *graph, int *at, const struct product *pr
     for (int i = 0; i < FACTOR_COUNT; i++)
         inputs[1 + i] = by_channel(graph, at, fixed_part(graph, at, parts.scale, ratio, (enum factor)i));
     inputs[0] = sums_of(graph, at, product, &parts);
-    node = two(n, PRIM_MUL, dag_load(n.arena, n.dag, 0, DTYPE_INT32),
-               dag_load(n.arena, n.dag, 1 + FACTOR_POWER, DTYPE_INT32));
-    node = two(n, PRIM_MUL_HIGH, node, dag_load(n.arena, n.dag, 1 + FACTOR_MULTIPLIER, DTYPE_INT32));
-    node = two(n, PRIM_SHIFT_NEAR, node, dag_load(n.arena, n.dag, 1 + FACTOR_SHIFT, DTYPE_INT32));
+    node = node_two(n, PRIM_MUL, dag_load(n.arena, n.dag, 0, DTYPE_INT32),
+                    dag_load(n.arena, n.dag, 1 + FACTOR_POWER, DTYPE_INT32));
+    node = node_two(n, PRIM_MUL_HIGH, node, dag_load(n.arena, n.dag, 1 + FACTOR_MULTIPLIER, DTYPE_INT32));
+    node = node_two(n, PRIM_SHIFT_NEAR, node, dag_load(n.arena, n.dag, 1 + FACTOR_SHIFT, DTYPE_INT32));
     n.dag->result = ended(n, node, end);
     put_end(graph, at, end,
             shaped(graph, at, product,
@@ -435,7 +417,7 @@ static void leave_product(struct graph *graph, int *at, const struct product *pr
     struct value *inputs[2] = {sums_of(graph, at, product, &parts), by_channel(graph, at, parts.scale)};
     struct nodes n = nodes_new(graph, 2);
 
-    n.dag->result = two(
+    n.dag->result = node_two(
         n, PRIM_MUL, dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_INT32), DTYPE_FLOAT32),
         with_real(n, PRIM_MUL, dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32), product->steps->scale));
     graph_replace(graph, product->op->outputs[0],
@@ -454,9 +436,9 @@ static void round_weight(struct graph *graph, int *at, const struct product *pro
     struct value *pair[2] = {parts.weight, make_reshape(site, parts.scale, 4, first)};
     struct nodes n = nodes_new(graph, 2);
 
-    n.dag->result = two(n, PRIM_MUL,
-                        dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_INT8), DTYPE_FLOAT32),
-                        dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32));
+    n.dag->result = node_two(n, PRIM_MUL,
+                             dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_INT8), DTYPE_FLOAT32),
+                             dag_load(n.arena, n.dag, 1, DTYPE_FLOAT32));
     weight = make_map(site, "dequantize", n.dag, pair, 2);
     if (product->op->code == GRAPH_OP_CONTRACT)
         weight = make_permute(site, make_reshape(site, weight, 2, weight->dims), turn);
@@ -509,11 +491,12 @@ static bool take_two(struct graph *graph, int *at, const struct op *map, const s
     }
     largest = 2.0 * fmax(steps[0]->scale, steps[1]->scale);
     if (node->prim == PRIM_MUL) {
-        both = scaled(n, two(n, PRIM_MUL, parts[0], parts[1]), steps[0]->scale * steps[1]->scale / scale);
+        both = scaled(n, node_two(n, PRIM_MUL, parts[0], parts[1]),
+                      steps[0]->scale * steps[1]->scale / scale);
     } else {
         for (int i = 0; i < 2; i++)
-            parts[i] = scaled(n, with_whole(n, PRIM_MUL, parts[i], 1 << 20), steps[i]->scale / largest);
-        both = scaled(n, two(n, PRIM_ADD, parts[0], parts[1]), largest / ((1 << 20) * scale));
+            parts[i] = scaled(n, node_with(n, PRIM_MUL, parts[i], 1 << 20), steps[i]->scale / largest);
+        both = scaled(n, node_two(n, PRIM_ADD, parts[0], parts[1]), largest / ((1 << 20) * scale));
     }
     n.dag->result = ended(n, both, end);
     put_end(graph, at, end, make_map(site_by(graph, at, end->rounds), map->label, n.dag, whole, 2));
@@ -579,7 +562,7 @@ static bool take_mean(struct graph *graph, int *at, const struct op *map, const 
     fixed.shift -= bits;
     whole = make_reduce(site_by(graph, at, sum), whole, REDUCE_SUM, sum->reduce.axes, sum->reduce.keepdim);
     node = dag_cast(n.arena, n.dag,
-                    with_whole(n, PRIM_SUB, dag_load(n.arena, n.dag, 0, DTYPE_INT64), count * steps->zero),
+                    node_with(n, PRIM_SUB, dag_load(n.arena, n.dag, 0, DTYPE_INT64), count * steps->zero),
                     DTYPE_INT32);
     n.dag->result = ended(n, times(n, node, fixed), end);
     put_end(graph, at, end, make_map(site_by(graph, at, end->rounds), map->label, n.dag, &whole, 1));
@@ -627,7 +610,7 @@ static bool take_average(struct graph *graph, int *at, const struct op *pool, co
     whole = windows_of(graph, at, pool, make_permute(site_by(graph, at, pool), whole, channels_last));
     whole = make_reduce(site_by(graph, at, pool), whole, REDUCE_SUM, window_axes, false);
     sum = dag_cast(n.arena, n.dag, dag_load(n.arena, n.dag, 0, DTYPE_INT64), DTYPE_INT32);
-    near = with_whole(n, PRIM_FLOORDIV, with_whole(n, PRIM_ADD, size_of(n, sum), count / 2), count);
+    near = node_with(n, PRIM_FLOORDIV, node_with(n, PRIM_ADD, size_of(n, sum), count / 2), count);
     near = dag_prim(
         n.arena, n.dag, PRIM_SELECT, DTYPE_INT32,
         dag_prim(n.arena, n.dag, PRIM_GT, DTYPE_BOOL, sum, dag_integer(n.arena, n.dag, DTYPE_INT32, 0), -1),

@@ -9,24 +9,14 @@ enum factor { MULTIPLIER, SHIFT, FACTORS };
 
 enum { LEAST_MULTIPLIER = 1 << 30, LEAST_SHIFT = 1, MOST_SHIFT = 31 };
 
-static int count_readers(const struct dag *dag, int node)
-{
-    int count = dag->result == node;
-
-    for (int i = 0; i < dag->count; i++)
-        for (int k = 0; k < prim_rows[dag->nodes[i].prim].arity; k++)
-            count += dag->nodes[i].args[k] == node;
-    return count;
-}
-
 /* An input of the map that can be another one: what is known when weights are, and is read here alone. */
-static bool is_replaceable(const struct graph *graph, const struct op *map, int node)
+static bool is_replaceable(const struct graph *graph, const struct op *map, const int *uses, int node)
 {
     const struct dag_node *load = &map->dag->nodes[node];
 
     return load->prim == PRIM_LOAD && map->inputs[load->input]->dtype == DTYPE_INT32 &&
            value_is_static(graph, map->inputs[load->input]) &&
-           value_has_constant_dims(map->inputs[load->input]) && count_readers(map->dag, node) == 1;
+           value_has_constant_dims(map->inputs[load->input]) && uses[node] == 1;
 }
 
 /* Whether the node multiplies by such factors; which nodes they are. */
@@ -34,11 +24,13 @@ static bool find_factors(const struct graph *graph, const struct op *map, int no
 {
     const struct dag *dag = map->dag;
     const struct dag_node *quotient = &dag->nodes[node], *product;
+    const int *uses;
 
     if (quotient->prim != PRIM_SHIFT_NEAR)
         return false;
+    uses = dag_count_uses(&graph->cx->arena, dag);
     product = &dag->nodes[quotient->args[0]];
-    if (product->prim != PRIM_MUL_HIGH || count_readers(dag, quotient->args[0]) != 1)
+    if (product->prim != PRIM_MUL_HIGH || uses[quotient->args[0]] != 1)
         return false;
     factors[MULTIPLIER] = product->args[1];
     factors[SHIFT] = quotient->args[1];
@@ -48,43 +40,29 @@ static bool find_factors(const struct graph *graph, const struct op *map, int no
 
         return multiplier >= LEAST_MULTIPLIER && shift >= LEAST_SHIFT && shift <= MOST_SHIFT;
     }
-    return is_replaceable(graph, map, factors[MULTIPLIER]) && is_replaceable(graph, map, factors[SHIFT]);
+    return is_replaceable(graph, map, uses, factors[MULTIPLIER]) &&
+           is_replaceable(graph, map, uses, factors[SHIFT]);
 }
 
 /* ---- factors in their form ------------------------------------------------------------------------------------- */
-
-struct nodes {
-    struct arena *arena;
-    struct dag *dag;
-};
-
-static int two(struct nodes n, enum prim prim, enum dtype dtype, int a, int b)
-{
-    return dag_prim(n.arena, n.dag, prim, dtype, a, b, -1);
-}
-
-static int whole(struct nodes n, int64_t number)
-{
-    return dag_integer(n.arena, n.dag, DTYPE_INT32, number);
-}
 
 /* The factor `which` of the two nodes' form. */
 static int formed(struct nodes n, const int *factors, enum factor which)
 {
     const int multiplier = factors[MULTIPLIER], shift = factors[SHIFT];
-    const int fits = two(
-        n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, multiplier, whole(n, LEAST_MULTIPLIER)),
-        two(n, PRIM_AND, DTYPE_BOOL, two(n, PRIM_GE, DTYPE_BOOL, shift, whole(n, LEAST_SHIFT)),
-            two(n, PRIM_LE, DTYPE_BOOL, shift, whole(n, MOST_SHIFT))));
+    const int fits = node_two(n, PRIM_AND, node_with(n, PRIM_GE, multiplier, LEAST_MULTIPLIER),
+                              node_two(n, PRIM_AND, node_with(n, PRIM_GE, shift, LEAST_SHIFT),
+                                       node_with(n, PRIM_LE, shift, MOST_SHIFT)));
+    const int left = node_two(n, PRIM_SUB, dag_integer(n.arena, n.dag, DTYPE_INT32, 32), shift);
     int fast, other;
 
     if (which == MULTIPLIER) {
-        fast = two(n, PRIM_MUL, DTYPE_INT32, multiplier, whole(n, 2)); /* which wraps */
+        fast = node_with(n, PRIM_MUL, multiplier, 2); /* which wraps */
         other = multiplier;
     } else {
-        fast = two(n, PRIM_POW, DTYPE_INT32, whole(n, 2), two(n, PRIM_SUB, DTYPE_INT32, whole(n, 32), shift));
+        fast = node_two(n, PRIM_POW, dag_integer(n.arena, n.dag, DTYPE_INT32, 2), left);
         fast = dag_prim(n.arena, n.dag, PRIM_NEG, DTYPE_INT32, fast, -1, -1);
-        other = two(n, PRIM_AND, DTYPE_INT32, shift, whole(n, 31));
+        other = node_with(n, PRIM_AND, shift, 31);
     }
     return dag_prim(n.arena, n.dag, PRIM_SELECT, DTYPE_INT32, fits, fast, other);
 }
@@ -92,7 +70,7 @@ static int formed(struct nodes n, const int *factors, enum factor which)
 static struct value *formed_input(struct graph *graph, int *at, const struct op *map, const int *factors,
                                   enum factor which)
 {
-    struct nodes n = {&graph->cx->arena, dag_new(&graph->cx->arena, FACTORS)};
+    const struct nodes n = nodes_new(graph, FACTORS);
     const int loads[FACTORS] = {dag_load(n.arena, n.dag, MULTIPLIER, DTYPE_INT32),
                                 dag_load(n.arena, n.dag, SHIFT, DTYPE_INT32)};
     struct value *inputs[FACTORS];

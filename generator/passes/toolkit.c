@@ -75,6 +75,22 @@ bool op_is_packed(const struct graph *graph, const struct op *op)
            value_is_static(graph, op->inputs[1]) && (bias < 0 || value_is_static(graph, op->inputs[bias]));
 }
 
+struct nodes nodes_new(struct graph *graph, int inputs)
+{
+    return (struct nodes){&graph->cx->arena, dag_new(&graph->cx->arena, inputs)};
+}
+
+int node_two(struct nodes n, enum prim prim, int a, int b)
+{
+    return dag_prim(n.arena, n.dag, prim, prim_is_comparison(prim) ? DTYPE_BOOL : n.dag->nodes[a].dtype, a, b,
+                    -1);
+}
+
+int node_with(struct nodes n, enum prim prim, int a, int64_t number)
+{
+    return node_two(n, prim, a, dag_integer(n.arena, n.dag, n.dag->nodes[a].dtype, number));
+}
+
 void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first)
 {
     struct arena *arena = &graph->cx->arena;

@@ -51,6 +51,19 @@ bool pass_write_between(struct graph *graph, const struct op *op, int from, int 
  * the type of input 0. */
 void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first);
 
+/* ---- dags by hand ---- */
+
+struct nodes {
+    struct arena *arena;
+    struct dag *dag;
+};
+
+struct nodes nodes_new(struct graph *graph, int inputs);
+
+/* A primitive of two nodes of a type, which is the result's but for comparisons; of one and a number. */
+int node_two(struct nodes n, enum prim prim, int a, int b);
+int node_with(struct nodes n, enum prim prim, int a, int64_t number);
+
 /* pass_prepare of the ops from `first` up to `end`; NULL: to the last. */
 void pass_prepare_from(struct graph *graph, int first, const struct op *end);
 

@@ -275,16 +275,16 @@ _locked = weakref.WeakSet()  # cores, and others with a lock
 def _after_fork():
     """A thread that held a lock is not there in the child."""
     for owner in list(_locked):
-        owner.lock = threading.Lock()
+        owner.lock = owner.kind_of_lock()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def with_lock(owner):
+def with_lock(owner, kind=threading.Lock):
     """Gives it a lock, and a new one in the child of a fork."""
-    owner.lock = threading.Lock()
+    owner.lock, owner.kind_of_lock = kind(), kind
     _locked.add(owner)
 
 

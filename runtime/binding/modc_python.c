@@ -494,18 +494,20 @@ static bool is_same(struct modc_object *one, struct modc_object *two)
 static const struct modc_python_adjoint *adjoint_of(struct modc_python_call *call, struct modc_object *ctx)
 {
     struct modc_object *const needs = py.attribute(ctx, py.needs_input_grad);
+    const struct modc_python_adjoint *adjoint = call->adjoint;
 
     if (needs == NULL)
         return NULL;
-    if (call->adjoint == NULL || !is_same(call->adjoint->needs, needs)) {
+    if (adjoint == NULL || !is_same(adjoint->needs, needs)) {
         struct modc_object *const number = call_2(py.adjoint, call->owner, needs);
 
-        call->adjoint = number != NULL ? py.address(number) : NULL;
+        adjoint = number != NULL ? py.address(number) : NULL;
+        call->adjoint = adjoint;
         if (number != NULL)
             py.release(number);
     }
     py.release(needs);
-    return call->adjoint;
+    return adjoint;
 }
 
 /* New tensors for the gradients that are wanted, in a tuple with None for the others. */
@@ -653,14 +655,13 @@ static bool fits(const struct modc_python_argument *was, struct modc_object *arg
 }
 
 /* Whether these are its arguments; sets `tensors` to those among them. */
-static bool is_for(const struct modc_python_call *call, const struct modc_python_look *look, bool grad,
-                   struct modc_object *const *arguments, int count, struct modc_object *names,
-                   struct modc_object **tensors)
+static bool is_for(const struct modc_python_call *call, bool grad, struct modc_object *const *arguments,
+                   int count, struct modc_object *names, struct modc_object **tensors)
 {
     const int named = names != NULL ? (int)py.length(names) : 0;
 
     if (call->argument_count != count + named || call->name_count != named ||
-        (call->apply != NULL ? !grad : grad && look->trained > 0))
+        (call->apply != NULL ? !grad : grad && call->look->trained > 0))
         return false;
     for (int i = 0; i < named; i++) {
         if (py.item(names, i) != call->names[i])
@@ -713,27 +714,38 @@ static struct modc_object *apply(const struct modc_python_call *call, struct mod
     return py.call(call->apply, call->applied, (size_t)(1 + call->tensors + call->trained), NULL);
 }
 
-/* The call that has these arguments, with its tensors, and with weights as they are now; NULL: there is none. */
+/* The call that has these arguments, with its tensors, and a reference to its owner; NULL: there is none. All of Python that is
+ * asked here may let other threads in, who forget calls. */
 static struct modc_python_call *find(const struct modc_python_state *state,
                                      struct modc_object *const *arguments, int count,
                                      struct modc_object *names, struct modc_object **tensors)
 {
-    struct modc_python_look *const look = state->look;
-    struct modc_python_call *call = state->first;
+    struct modc_python_call *call;
     int64_t version;
     bool grad;
 
-    if (call == NULL || !is(py.call(py.is_autocast_enabled, NULL, 0, NULL), py.no))
+    if (state->first == NULL || !is(py.call(py.is_autocast_enabled, NULL, 0, NULL), py.no))
         return NULL;
     grad = is(py.call(py.is_grad_enabled, NULL, 0, NULL), py.yes);
-    while (call != NULL && !is_for(call, look, grad, arguments, count, names, tensors))
-        call = call->next;
+    call = state->first;
+    if (call != NULL)
+        py.keep(call->owner);
+    while (call != NULL && !is_for(call, grad, arguments, count, names, tensors)) {
+        struct modc_python_call *const next = call->next; /* NULL, where it is forgotten */
+
+        if (next != NULL)
+            py.keep(next->owner);
+        py.release(call->owner);
+        call = next;
+    }
     if (call == NULL)
         return NULL;
-    version = modc_python_look_at(look);
-    if (version < 0 || (grad && !is_trained_as_before(look)) || !is_renewed(call->weights, look, version))
-        return NULL;
-    return call;
+    version = modc_python_look_at(call->look);
+    if (version >= 0 && (!grad || is_trained_as_before(call->look)) &&
+        is_renewed(call->weights, call->look, version))
+        return call;
+    py.release(call->owner);
+    return NULL;
 }
 
 struct modc_object *modc_python_quick(struct modc_object *self, struct modc_object *const *arguments,
@@ -742,7 +754,6 @@ struct modc_object *modc_python_quick(struct modc_object *self, struct modc_obje
     const struct modc_python_state *const state = py.address(py.item(self, 0));
     struct modc_object *tensors[MODC_PYTHON_ARGUMENTS], *owner, *outputs, *result = NULL;
     struct modc_python_call *const call = find(state, arguments, (int)count, names, tensors);
-    struct modc_python_look *const look = state->look;
 
     if (call == NULL) {
         struct modc_object *const method = py.attribute(state->object, py.run);
@@ -753,11 +764,10 @@ struct modc_object *modc_python_quick(struct modc_object *self, struct modc_obje
         }
         return result;
     }
-    owner = call->owner; /* others may forget it meanwhile */
-    py.keep(owner);
+    owner = call->owner;
     outputs = call->apply != NULL ? apply(call, tensors) : evaluate(call, tensors);
     if (outputs != NULL && call->writes) /* what it wrote itself, it knows */
-        call->weights->writes = ++look->writes;
+        call->weights->writes = ++call->look->writes;
     if (outputs != NULL && call->single) {
         result = py.item(outputs, 0);
         py.keep(result);

@@ -151,7 +151,7 @@ struct modc_python_call {
     bool mode, is_complex, asks; /* asks: create's context is seeded or has hooks */
 
     /* for modc_python_quick */
-    struct modc_python_call *next;
+    struct modc_python_call *next; /* NULL: there is none, or this one is forgotten */
     const struct modc_python_argument *arguments;
     struct modc_object *const *names; /* of the last of them */
     struct modc_object *
@@ -188,7 +188,6 @@ struct modc_object *modc_python_backward(struct modc_object *self, struct modc_o
 /* Calls of one module, by which modc_python_quick finds what it is called with. */
 struct modc_python_state {
     struct modc_object *object; /* whose method `run` takes all other calls */
-    struct modc_python_look *look;
     struct modc_python_call *first;
 };
 /* METH_FASTCALL | METH_KEYWORDS, with a tuple as self, whose first item is the address of a state: the user's forward. */

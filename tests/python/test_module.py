@@ -9,8 +9,10 @@ import inspect
 import io
 import os
 import pickle
+import random
 import sys
 import tempfile
+import threading
 import unittest
 import warnings
 import weakref
@@ -55,6 +57,15 @@ class Mlp(nn.Module):
 
     def loss(self, x):
         return self(x).square().mean()
+
+
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.norm, self.b = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.b(torch.relu(self.norm(self.a(x))))
 
 
 class Dropped(nn.Module):
@@ -142,6 +153,27 @@ class Case(unittest.TestCase):
                 self.assertIsNone(one.grad, name)
             else:
                 self.same(one.grad, two.grad, bound)
+
+    def in_threads(self, count, work):
+        """work(number) in threads that take turns at every chance."""
+        failed, before = [], sys.getswitchinterval()
+
+        def guarded(number):
+            try:
+                work(number)
+            except BaseException as error:
+                failed.append(error)
+        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+        sys.setswitchinterval(1e-6)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(before)
+        if failed:
+            raise failed[0]
 
     def raises(self, kind, text, function, *args, **kwargs):
         with self.assertRaises(kind) as caught:
@@ -505,23 +537,103 @@ class Changes(Case):
             self.raises(RuntimeError, str(caught.exception), net, x)
 
     def test_threads(self):
-        import threading
-        model, other, net = strict(Mlp)
-        apart = []
+        for seed in range(5):
+            model, other, net = strict(Mlp, seed=seed)
+            apart = []
 
-        def work():
-            for _ in range(50):
-                x = torch.randn(5, 4)
-                y = net(x)
-                y.sum().backward()
-                apart.append(float((y - other(x)).abs().max()))
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(len(apart), 150)
-        self.assertLess(max(apart), 1e-5)
+            def work(_):
+                for _ in range(50):
+                    x = torch.randn(5, 4)
+                    y = net(x)
+                    y.sum().backward()
+                    apart.append(float((y - other(x)).abs().max()))
+            self.in_threads(3, work)
+            self.assertEqual(len(apart), 150)
+            self.assertLess(max(apart), 1e-5)
+
+    def test_threads_that_change(self):
+        """Each call is one of the model as it is before or after what other threads do, and nothing is left of it."""
+        for seed in range(3):
+            model, other, net = strict(Normed, seed=seed, hooks=seed == 1)
+            for part in (net, other):
+                part.eval()
+            done = []
+
+            def work(number):
+                draw = random.Random(10 * seed + number)
+                for _ in range(40):
+                    x = torch.randn(draw.choice([2, 3, 5]), 4)
+                    what = draw.randrange(6)
+                    if what == 0:
+                        net.changed()
+                    elif what == 1:  # as it was
+                        model.b.weight = nn.Parameter(model.b.weight.detach().clone())
+                    elif what == 2:
+                        with torch.no_grad():
+                            self.same(net(x), other(x))
+                    else:
+                        x.requires_grad_(what == 3)
+                        y = net(x)
+                        y.sum().backward()
+                        self.same(y, other(x))
+                done.append(number)
+            self.in_threads(4, work)
+            self.assertEqual(len(done), 4)
+            x = torch.randn(4, 4)
+            self.same(net(x), other(x))
+
+    def test_traced_beside_others(self):
+        """What one thread's model does while another's is read is no part of that."""
+        done = threading.Event()
+
+        class Halves(torch.autograd.Function):
+            """A function that no spec has."""
+
+            @staticmethod
+            def forward(ctx, x):
+                return x * 0.5
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient
+
+        def work(number):
+            if number == 0:
+                try:
+                    for seed in range(5):
+                        model, other, net = strict(Mlp, seed=seed)
+                        x = torch.randn(5, 4)
+                        self.same(net(x), other(x))
+                finally:
+                    done.set()
+            x = torch.randn(2, 3, requires_grad=True)
+            while not done.is_set():
+                Halves.apply(x)
+                nn.Identity()(x[0])
+                random.random()
+        self.in_threads(2, work)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_fork(self):
+        """Whatever another thread does meanwhile."""
+        model, other, net = strict(Mlp)
+        x, begun, done = torch.randn(5, 4), threading.Event(), threading.Event()
+        self.same(net(x), other(x))
+        compiled = next(iter(net._modc.runner.compiled.values()))
+
+        def hold():
+            with net._modc.lock, compiled.lock:
+                begun.set()
+                done.wait()
+        thread = threading.Thread(target=hold)
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if float((net(x) - other(x)).detach().abs().max()) < 1e-5 else 1)
+        done.set()
+        thread.join()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_nothing_moves(self):
         """The user's tensors lie where they lay."""

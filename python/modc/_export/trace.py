@@ -23,6 +23,8 @@ from modc._export.backward import differentiates
 from modc._export.extent import Expression, Extent, plain
 from modc._export.hidden import Hidden, level
 
+one_at_a_time = threading.RLock()  # runs are read by patching PyTorch, for their own thread alone
+
 
 class Place:
     """Where in the model's source something was called."""
@@ -389,26 +391,34 @@ class Tracer(TorchFunctionMode):
 
     def run(self, args, kwargs):
         """Calls the model; afterwards `root` is its scope."""
-        original, decided = torch.nn.Module.__call__, Extent.decided
-        tracer = self
+        original, decided, tracer, thread = torch.nn.Module.__call__, Extent.decided, self, threading.get_ident()
 
-        thread = threading.get_ident()  # others go on as ever
+        def is_foreign():
+            """Whether another thread calls, which goes on as ever."""
+            return threading.get_ident() != thread
 
         def call(module, *args, **kwargs):
-            if threading.get_ident() != thread:
+            if is_foreign():
                 return original(module, *args, **kwargs)
             return tracer.call_module(original, module, args, kwargs)
 
-        Extent.decided = self.decide
         def set_attribute(module, name, item):
+            if is_foreign():
+                return setting(module, name, item)
             before = module._buffers.get(name, vars(module).get(name))
             setting(module, name, item)
             tracer.note_attribute(module, name, item, before)
 
         def apply(kind, *args, **kwargs):
-            if not tracer.paused and kind.__name__ != "CheckpointFunction":  # whose gradients are those of what it calls
+            if not is_foreign() and not tracer.paused and kind.__name__ != "CheckpointFunction":  # with the gradients of what it calls
                 tracer.note_function(kind, args, kwargs)
             return applying.__get__(None, kind)(*args, **kwargs)
+
+        def patch(owner, name, function):
+            """function(before, ...) in this thread."""
+            before = getattr(owner, name)
+            changed.append((owner, name, before))
+            setattr(owner, name, lambda *args, **kwargs: before(*args, **kwargs) if is_foreign() else function(before, *args, **kwargs))
 
         setting = torch.nn.Module.__setattr__
         applying = next(vars(kind)["apply"] for kind in torch.autograd.Function.__mro__ if "apply" in vars(kind))
@@ -418,18 +428,15 @@ class Tracer(TorchFunctionMode):
         torch.autograd.Function.apply = classmethod(apply)
         for owner, name in ((getattr(torch, "compiler", None), "is_compiling"), (getattr(torch, "compiler", None), "is_exporting")):
             if owner is not None and hasattr(owner, name):  # as torch.export reads a model: without questions about values
-                changed.append((owner, name, getattr(owner, name)))
-                setattr(owner, name, lambda: self.aside == 0)
-        changed.append((torch.nn.functional, "_verify_batch_size", torch.nn.functional._verify_batch_size))
-        torch.nn.functional._verify_batch_size = lambda size: None  # one value a channel is enough to see what is done with it
+                patch(owner, name, lambda before: self.aside == 0)
+        # one value a channel is enough to see what is done with it
+        patch(torch.nn.functional, "_verify_batch_size", lambda before, size: None)
         for name in ("random", "uniform", "randint", "randrange", "choice", "gauss", "sample", "shuffle"):
-            changed.append((random, name, getattr(random, name)))
-            setattr(random, name, self.refuses_random(name))
+            patch(random, name, self.refuses_random(name))
         if not self.sees_subscripts():
             for name in ("__getitem__", "__setitem__"):
-                before = getattr(torch.Tensor, name)
-                changed.append((torch.Tensor, name, before))
-                setattr(torch.Tensor, name, self.seen_subscript(before))
+                patch(torch.Tensor, name, lambda before, *args: self.__torch_function__(before, (), args))
+        Extent.decided = self.decide
         self.dependence = Dependence([value.tensor for value in self.kept], self.see_operator)
         try:
             with torch.no_grad(), self.dependence, self:
@@ -449,13 +456,8 @@ class Tracer(TorchFunctionMode):
             self.paused -= 1
             self.functions[kind.__name__] = place_of(sys._getframe(2))[0], kind, given
 
-    def seen_subscript(self, function):
-        return lambda *args: self.__torch_function__(function, (), args)
-
     def refuses_random(self, name):
-        function = getattr(random, name)
-
-        def refuse(*args, **kwargs):
+        def refuse(function, *args, **kwargs):
             if self.paused:
                 return function(*args, **kwargs)
             self.fail(f"the model asks Python for a random number (random.{name}), and what it does with it is not in the tensors",
@@ -891,7 +893,7 @@ def trace(model, args, kwargs, is_leaf, left=None):
         tracer.keep(Value(tensor, "input")).given = given
     tracer.first, tracer.spoiled = len(tracer.kept), {}  # by id of an input: (it, the place where the model changes it)
     tracer.before = {path: dict(vars(module)) for path, module in model.named_modules()}
-    with undisturbed(model):
+    with one_at_a_time, undisturbed(model):
         tracer.result = tracer.run(args, kwargs)
         tracer.functions = {name: place for name, (place, kind, given) in tracer.functions.items()
                             if not differentiates(kind, *given, tensors_of, copied)}

@@ -1,11 +1,11 @@
 """A spec of a module as a library, over the tensors of the user's model, and what calls of it need."""
 import ctypes
 import sys
-import threading
 
 import torch
 
 from modc import _library as lib
+from modc._context import with_lock
 from modc._library import Library
 from modc._module import tables
 from modc._module.fallback import ModuleIOError, ModuleSpecException
@@ -82,7 +82,8 @@ class Compiled:
             is_autocast_enabled=is_autocast_enabled)
         self.about = self.library.about
         self.entry = self.about["entries"][0]
-        self.params, self.contexts, self.lock = None, [], threading.Lock()
+        self.params, self.contexts = None, []
+        with_lock(self)
         self.held = None
         self.copies = []  # (the user's tensor, contiguous copy) of what is not contiguous
         self.gradients = [self.about["keys"][key]["name"] for key in self.about["gradients"]]
@@ -154,7 +155,8 @@ class Compiled:
 class Prepared:
     """Calls of a variant with these shapes: all that does not depend on the tensors themselves."""
 
-    def __init__(self, variant, shapes):
+    def __init__(self, variant, shapes, training):
+        """training: what is trained, a Training; None, where nothing is kept for a backward."""
         compiled, self.variant, self.compiled = variant.compiled, variant, variant.compiled
         about, library, self.count = compiled.entry, compiled.library, len(shapes)
         self.sizes, given = [-1] * len(compiled.about["sizes"]), about["max_sizes"]
@@ -180,7 +182,8 @@ class Prepared:
         if [tuple(shapes[position]) for position in variant.positions] != [tuple(tensor.shape) for tensor in inputs]:
             raise Misfit
         fixed = tuple(i for i, output in enumerate(outputs) if not is_differentiable(output))
-        self.held, self.inputs, self.slots, self.adjoints = variant.schema.owner.held, inputs, {}, {}
+        self.held, self.inputs, self.training, self.adjoints = variant.schema.runner.held, inputs, training, {}
+        self.slots = training.slots if training is not None else {}
         positions, templates = tables.ints_of(variant.positions), tables.array_of(map(id, outputs))
         self.kept = outputs, fixed, positions, templates
         # bits of an address that have to be 0: inputs lie at a multiple of their element; others are copied
@@ -192,7 +195,7 @@ class Prepared:
             variant.random or variant.schema.owner.hooks is not None)
         self.table.writes, self.table.single = variant.mode and bool(self.held.buffers), variant.result.single
         self.number = ctypes.addressof(self.table)  # by which C knows it
-        self.arguments = None  # by which C finds it, where it does
+        self.arguments = ()  # by which C finds it, where it does, and those of before, in which it may be looking
 
     def seed_and_attach(self, context):
         hooks = self.variant.schema.owner.hooks
@@ -220,12 +223,13 @@ class Prepared:
             indices, places, templates = zip(*made) if made else ((), (), ())
             arrays = tables.ints_of(indices), tables.ints_of(places), tables.array_of(map(id, templates))
             table = tables.Adjoint(id(needs), *map(ctypes.addressof, arrays), count, len(made))
-            found = self.adjoints[needs] = table, needs, templates, arrays
+            found = self.adjoints.setdefault(needs, (table, needs, templates, arrays))  # another thread may have made it, too
         return ctypes.addressof(found[0])
 
-    def expect(self, args, kwargs, apply, trained):
-        """Lets C find this call by its arguments. apply: None, where nothing is trained. False: they are no plain tensors and
-        literals."""
+    def expect(self, args, kwargs, apply):
+        """Lets C find this call by its arguments. apply: autograd's, where something is trained. False: they are no plain tensors
+        and literals."""
+        trained, apply = ((), None) if self.training is None else (self.training.tensors, apply)
         values, kept, found = [*args, *kwargs.values()], [], []
         if len(values) > tables.ARGUMENTS or self.compiled.copies:
             return False
@@ -240,7 +244,7 @@ class Prepared:
         arguments, names = (tables.Argument * max(1, len(found)))(*found), list(map(sys.intern, kwargs))
         applied = tables.array_of([id(self.number), *[None] * self.count, *map(id, trained)])
         named = tables.array_of(map(id, names))
-        self.arguments = arguments, kept, names, named, applied, apply, trained
+        self.arguments = (arguments, kept, names, named, applied, apply, trained), *self.arguments[:1]
         table = self.table
         table.arguments, table.names, table.applied = map(ctypes.addressof, (arguments, named, applied))
         table.apply, table.argument_count, table.name_count = None if apply is None else id(apply), len(values), len(names)

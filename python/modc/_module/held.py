@@ -139,5 +139,6 @@ class Held:
 
     def expect(self, trainable):
         """That the parameters require gradients like this."""
-        self.wants = tables.array_of(map(id, trainable))
-        self.table.wants, self.table.trained = ctypes.addressof(self.wants), sum(trainable)
+        wants = tables.array_of(map(id, trainable))
+        self.table.wants, self.table.trained = ctypes.addressof(wants), sum(trainable)
+        self.wants = wants  # not before C reads it: another thread may look meanwhile

@@ -11,6 +11,8 @@ import types
 import torch
 
 from modc import executable
+from modc._context import with_lock
+from modc._export.trace import one_at_a_time
 from modc._module import tables
 from modc._module.compiled import Compiled, is_autocast_enabled, is_cpu_autocast_enabled
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
@@ -22,8 +24,8 @@ from modc._module.structure import Result, flatten, replaced
 from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
 
 CALLS_HELD, CALLS_QUICK = 256, 8
+READINGS = 16  # of a model that other threads change meanwhile
 
-_one_at_a_time = threading.RLock()  # models are read by patching torch.nn.Module
 _grad_enabled = torch.is_grad_enabled
 
 
@@ -52,13 +54,26 @@ class Careful(torch.autograd.Function):
         except Exception as error:
             if str(error) in tables.REFUSALS or prepared.variant.random:  # whose numbers PyTorch would draw anew
                 raise
-            result = runner.backward_of_torch(call, prepared.count, ctx.needs_input_grad[3:], gradients)
+            result = runner.backward_of_torch(call, prepared.training.tensors, ctx.needs_input_grad[3:], gradients)
             runner.owner.take(error)
         return (None, None, None, *result)
 
 
+class Training:
+    """Which parameters of a model are trained, and where their gradients stand among the arguments of autograd. It does not
+    change."""
+    __slots__ = ("wants", "tensors", "slots")
+
+    def __init__(self, wants, parameters):
+        self.wants = wants  # of each parameter, whether it requires gradients
+        numbers = [i for i, wanted in enumerate(wants) if wanted]
+        self.tensors = tuple(parameters[i] for i in numbers)
+        self.slots = {number: slot for slot, number in enumerate(numbers)}
+
+
 class Runner:
-    """What belongs to one state of the user's model: its tensors, which of them are trained, the calls that are prepared."""
+    """What belongs to one state of the user's model: its tensors, which of them are trained, the calls that are prepared. What
+    changes here changes with the owner's lock."""
 
     def __init__(self, owner):
         self.owner, self.held = owner, Held(owner.module)
@@ -66,49 +81,56 @@ class Runner:
         self.modes = self.held.modes
         self.calls, self.schemas, self.compiled = {}, {}, {}
         self.functions = None  # C's
-        self.trainable, self.trained, self.slots = None, [], {}
+        self.training = Training((), ())
         if owner.hooks is None:
             for path, _, _ in foreign_hooks(owner.module):
                 warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do")
                 break
 
-    def set_trainable(self, trainable):
-        self.owner.forget()
-        self.trainable = trainable
-        numbers = [i for i, wants in enumerate(trainable) if wants]
-        self.trained = [self.held.parameters[i] for i in numbers]
-        self.slots = {number: slot for slot, number in enumerate(numbers)}
-        self.held.expect(trainable)
+    def library(self, text, saves, tables_of_spec, mode):
+        """Over the tensors that the model has now: a graph of earlier ones keeps those that it was made with."""
+        known = self.compiled
+        if (text, saves) not in known:
+            known[text, saves] = Compiled(*self.owner.libraries.get(text, saves, tables_of_spec, mode), saves)
+        return known[text, saves]
+
+    def look_at_training(self):
+        wants = self.held.trainable()
+        if wants != self.training.wants:
+            self.owner.forget()
+            self.training = Training(wants, self.held.parameters)
+            self.held.expect(wants)
+        return self.training
 
     def run(self, args, kwargs, version):
         """version: of the parameters, as held.look() said."""
-        held, tensors = self.held, []
-        key = flatten(args, tensors, "args"), flatten(kwargs, tensors, "kwargs") if kwargs else None
-        if held.modes != self.modes:
-            self.owner.forget()
-            self.modes = held.modes
-        saves, trainable = False, None
-        if _grad_enabled():
-            trainable = held.trainable()
-            if trainable != self.trainable:
-                self.set_trainable(trainable)
-            saves = bool(self.trained) or any(tensor.requires_grad for tensor in tensors)
-        key = (key, held.modes, trainable if saves else None)
-        prepared = self.calls.get(key)
+        owner, held, tensors, training = self.owner, self.held, [], None
+        given = flatten(args, tensors, "args"), flatten(kwargs, tensors, "kwargs") if kwargs else None
+        with owner.lock:
+            modes = held.modes
+            if modes != self.modes:
+                owner.forget()
+                self.modes = modes
+            if _grad_enabled():
+                training = self.look_at_training()
+                if not training.tensors and not any(tensor.requires_grad for tensor in tensors):
+                    training = None
+            key = (given, modes, training.wants if training is not None else None)
+            prepared = self.calls.get(key)
         if prepared is None:
-            return self.first(key, args, kwargs, tensors, saves, version)
-        result = self.call(prepared, args, kwargs, tensors, saves, version)
-        self.owner.remember(prepared, args, kwargs, saves)
+            return self.first(key, args, kwargs, tensors, training, version)
+        result = self.call(prepared, args, kwargs, tensors, version)
+        owner.remember(prepared, args, kwargs)
         return result
 
-    def first(self, key, args, kwargs, tensors, saves, version):
+    def first(self, key, args, kwargs, tensors, training, version):
         """A call that comes for the first time. Its results are compared, if it made its variant."""
         held = self.held
-        prepared, expected = self.prepare(key, args, kwargs, tensors, saves)
+        prepared, expected = self.prepare(key, args, kwargs, tensors, training)
         variant = prepared.variant
         before = [buffer.clone() for buffer in held.buffers] if variant.mode else ()
         try:
-            return self.call(prepared, args, kwargs, tensors, saves, version, expected and (
+            return self.call(prepared, args, kwargs, tensors, version, expected and (
                 lambda outputs: variant.check(outputs, expected, lambda: self.in_float64(args, kwargs, before))))
         except ModuleSpecException:
             with torch.no_grad():
@@ -117,18 +139,19 @@ class Runner:
             self.calls.pop(key, None)
             raise
 
-    def call(self, prepared, args, kwargs, tensors, saves, version, check=None):
-        held, compiled = self.held, prepared.compiled
+    def call(self, prepared, args, kwargs, tensors, version, check=None):
+        held, compiled, training = self.held, prepared.compiled, prepared.training
         compiled.update(held, version)
-        if not saves:
+        if training is None:
             outputs = self.functions.evaluate(prepared.number, *tensors)
         elif self.owner.fallback.repeats:
-            outputs = Careful.apply(self, (args, kwargs), prepared, *tensors, *self.trained)
+            outputs = Careful.apply(self, (args, kwargs), prepared, *tensors, *training.tensors)
         else:
-            outputs = Run.apply(prepared.number, *tensors, *self.trained)
+            outputs = Run.apply(prepared.number, *tensors, *training.tensors)
         if prepared.table.writes:
-            held.table.writes += 1
-            compiled.weights.writes = held.table.writes  # what it wrote itself, it knows
+            with self.owner.lock:
+                held.table.writes += 1
+                compiled.weights.writes = held.table.writes  # what it wrote itself, it knows
             if compiled.copies:
                 compiled.write_back()
         if check is not None:
@@ -145,13 +168,13 @@ class Runner:
                 buffer.copy_(was)
             return Result(model.double()(*replaced(args, wide), **replaced(kwargs, wide))).tensors
 
-    def backward_of_torch(self, call, count, needs, gradients):
+    def backward_of_torch(self, call, trained, needs, gradients):
         """The gradients of a call's tensors and of the trained parameters, by PyTorch, which runs the module again for that."""
         tensors = []
         flatten(call, tensors)
         given = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs)]
         args, kwargs = replaced(call, iter(given))
-        wanted = [tensor for tensor, need in zip([*given, *self.trained], needs) if need]
+        wanted = [tensor for tensor, need in zip([*given, *trained], needs) if need]
         before = [buffer.clone() for buffer in self.held.buffers]
         with torch.enable_grad():
             outputs = Result(self.owner.module(*args, **kwargs)).tensors
@@ -162,7 +185,7 @@ class Runner:
                                          allow_unused=True))
         return [next(found) if need else None for need in needs]
 
-    def prepare(self, key, args, kwargs, tensors, saves):
+    def prepare(self, key, args, kwargs, tensors, training):
         """What is done for a call that comes for the first time: prepared calls, and the results that this one shall have, if
         it made its variant; else None."""
         for i, tensor in enumerate(tensors):
@@ -170,22 +193,25 @@ class Runner:
                 raise ModuleIOError(f"tensor {i} of the arguments is {tensor.layout}; modc.Module takes dense tensors")
             if not tensor.is_cpu:
                 self.owner.wrong_device(i, tensor)
-        modes, grad = self.held.modes, _grad_enabled()
-        rough = (without_extents(key[0]), modes, self.held.trainable())
-        with _one_at_a_time:
+        (given, modes, _), grad = key, _grad_enabled()
+        rough = (without_extents(given), modes, self.held.trainable())
+        with one_at_a_time:
+            if key in self.calls:  # by another thread, meanwhile
+                return self.calls[key], None
             schema = self.schemas.get(rough)
             if schema is None:
-                schema = self.schemas[rough] = Schema(self.owner, modes)
+                schema = self.schemas[rough] = Schema(self, modes)
             with torch.inference_mode(False), torch.set_grad_enabled(grad):  # whose tensors have no versions
-                prepared = schema.prepared(args, kwargs, tensors, saves)
+                prepared = schema.prepared(args, kwargs, tensors, training)
             expected, prepared.variant.expected = prepared.variant.expected, None
-        if len(self.calls) >= CALLS_HELD:
-            self.calls.clear()
-            self.owner.forget()
-        self.calls[key], prepared.slots = prepared, self.slots if saves else {}
-        self.functions = prepared.compiled.functions
-        Run.forward, Run.backward = self.functions.forward, self.functions.backward
-        self.owner.count_variants()
+            self.functions = prepared.compiled.functions
+            Run.forward, Run.backward = self.functions.forward, self.functions.backward
+            self.owner.count_variants()
+            with self.owner.lock:
+                if len(self.calls) >= CALLS_HELD:
+                    self.calls.clear()
+                    self.owner.forget()
+                self.calls[key] = prepared
         return prepared, expected
 
 
@@ -210,38 +236,36 @@ class State:
         self.with_hooks = bool(hooks)
         self.libraries = Libraries(options, cc, cflags)
         self.runner, self.told = None, False
+        with_lock(self, threading.RLock)  # of what calls share: for a moment, never while a model runs or waits to be read
         self.table, self.remembered = tables.State(id(self)), []  # prepared calls that C finds by itself
 
     @property
     def held(self):
         return self.runner.held
 
-    def compiled(self, text, saves, tables_of_spec, mode):
-        """Of the tensors that the model has now: a graph of earlier ones keeps those that it was made with."""
-        known = self.runner.compiled
-        if (text, saves) not in known:
-            known[text, saves] = Compiled(*self.libraries.get(text, saves, tables_of_spec, mode), saves)
-        return known[text, saves]
-
     def forget(self):
         """C finds no calls from now on."""
-        self.table.first = None
-        self.remembered.clear()
+        with self.lock:
+            self.table.first = None
+            for prepared in self.remembered:
+                prepared.table.next = None
+            self.remembered.clear()
 
-    def remember(self, prepared, args, kwargs, saves):
+    def remember(self, prepared, args, kwargs):
         """Lets C find calls with these arguments from now on, if it can."""
-        runner = self.runner
-        if runner is None or prepared.held is not runner.held or not prepared.held.watched or self.fallback.reason is not None \
-                or saves and (self.fallback.repeats or not runner.trained) or prepared in self.remembered:
+        saves = prepared.training is not None
+        if prepared in self.remembered or not prepared.held.watched or self.fallback.reason is not None \
+                or saves and (self.fallback.repeats or not prepared.training.tensors):
             return
-        if not prepared.expect(args, kwargs, APPLY if saves else None, runner.trained if saves else ()):
-            return
-        if not self.remembered:
-            self.table.look = ctypes.addressof(prepared.held.table)
-        elif len(self.remembered) >= CALLS_QUICK:
-            self.forget()
-        prepared.table.next, self.table.first = self.table.first, prepared.number
-        self.remembered.append(prepared)
+        with self.lock:
+            runner = self.runner
+            if runner is None or prepared.held is not runner.held or saves and prepared.training.wants != runner.training.wants \
+                    or prepared in self.remembered or not prepared.expect(args, kwargs, APPLY):
+                return
+            if len(self.remembered) >= CALLS_QUICK:
+                self.forget()
+            prepared.table.next, self.table.first = self.table.first, prepared.number
+            self.remembered.append(prepared)
 
     def quick(self):
         """C's function that finds them, and calls run() for others."""
@@ -249,8 +273,9 @@ class State:
 
     def changed(self):
         """The model has to be read again."""
-        self.forget()
-        self.runner = None
+        with self.lock:
+            self.forget()
+            self.runner = None
 
     def take(self, error):
         self.forget()
@@ -287,12 +312,17 @@ class State:
         if is_autocast_enabled() and is_cpu_autocast_enabled():
             raise ModuleTorchModelException("autocast is enabled, which modc.Module does not follow: convert the model by .bfloat16() or "
                                             ".half() instead, or leave autocast for this call")
-        runner = self.runner
-        version = CHANGED if runner is None else runner.held.look()
-        if version is CHANGED:
-            self.forget()
-            runner = self.runner = Runner(self)
-            version = runner.held.look()
+        with self.lock:
+            runner = self.runner
+            version = CHANGED if runner is None else runner.held.look()
+            for _ in range(READINGS):
+                if version is not CHANGED:
+                    break
+                self.forget()
+                runner = self.runner = Runner(self)
+                version = runner.held.look()
+            else:
+                raise ModuleTorchModelException("the model gets other tensors or modules while modc.Module reads which it has")
         return runner.run(args, kwargs, version)
 
 

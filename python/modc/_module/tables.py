@@ -65,7 +65,7 @@ class Context(ctypes.Structure):
 
 
 class State(ctypes.Structure):
-    _fields_ = [("object", _P), ("look", _P), ("first", _P)]
+    _fields_ = [("object", _P), ("first", _P)]
 
 
 class Method(ctypes.Structure):

@@ -182,13 +182,13 @@ class Variant:
         checks = not traced.random and not any(True for _ in foreign_hooks(schema.owner.module))
         self.expected = traced.result.tensors if checks else None
         self.after = {name: buffer for name, buffer in traced.trial.model.named_buffers()} if self.mode else {}
-        self.compiled = schema.owner.compiled(self.text, saves, traced.whole.tables, self.mode)
+        self.compiled = schema.runner.library(self.text, saves, traced.whole.tables, self.mode)
         if self.compiled.about["states"]:
             names = ", ".join(repr(state["name"]) for state in self.compiled.about["states"])
             raise ModuleTorchModelException(f"forward keeps tensors from call to call that are no buffers: {names}")
         if len(self.compiled.entry["outputs"]) != len(traced.result.tensors):
             raise ModuleSpecException(f"the spec gives {len(self.compiled.entry['outputs'])} results, the model {len(traced.result.tensors)}")
-        order = {path: i for i, path in enumerate(schema.owner.held.parameter_paths)}
+        order = {path: i for i, path in enumerate(schema.runner.held.parameter_paths)}
         self.parameters = [order.get(name, -1) for name in self.compiled.gradients]
 
     def check(self, outputs, expected, exact):
@@ -204,7 +204,7 @@ class Variant:
                     return
             raise ModuleSpecException(f"result {index} of the compiled module is {distance:.1e} from PyTorch's, over {bound:.0e}")
         for name, want in self.after.items():
-            have = self.schema.owner.held.keys.get(name)
+            have = self.schema.runner.held.keys.get(name)
             if have is not None and want.is_floating_point() and not apart(have, want) <= TOLERANCES.get(want.dtype, 0.0):
                 raise ModuleSpecException(f"the compiled module leaves buffer '{name}' as PyTorch does not")
         self.after = {}
@@ -229,21 +229,21 @@ def apart(have, want):
 class Schema:
     """All calls that differ in extents alone."""
 
-    def __init__(self, owner, modes):
-        self.owner, self.modes = owner, modes
+    def __init__(self, runner, modes):
+        self.runner, self.owner, self.modes = runner, runner.owner, modes
         self.static = {}  # (extents, whether gradients are kept): Variant
         self.sized = {}  # whether gradients are kept: Variant
         self.seen = []  # extents of calls: of all their tensors
         self.fixed = set()  # extents that got a variant of their own, since sizes could not be
 
-    def prepared(self, args, kwargs, tensors, saves):
-        """Prepared calls for these arguments."""
-        extents = tuple(tuple(tensor.shape) for tensor in tensors)
+    def prepared(self, args, kwargs, tensors, training):
+        """Prepared calls for these arguments. training: as Prepared has it."""
+        extents, saves = tuple(tuple(tensor.shape) for tensor in tensors), training is not None
         for wanted in ((True,) if saves else (True, False)):  # what keeps for backward serves without, too
             for variant in (self.static.get((extents, wanted)), self.sized.get(wanted)):
                 if variant is not None:
                     try:
-                        return Prepared(variant, extents)
+                        return Prepared(variant, extents, training)
                     except Misfit:
                         pass
         variant = None
@@ -254,7 +254,7 @@ class Schema:
             self.static[extents, saves] = variant
         if extents not in self.seen:
             self.seen.append(extents)
-        return Prepared(variant, extents)
+        return Prepared(variant, extents, training)
 
     def with_sizes(self, args, kwargs, tensors, extents, saves):
         """A variant in which what differed between calls is a size; None, where the model is another one for other extents."""

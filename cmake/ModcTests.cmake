@@ -820,6 +820,8 @@ function(modc_api_tests)
                   "${rows} --model rows_in --weights build/vectors/blocks16_32/weights.safetensors" ENV ${checked})
     set(edges "--weights build/vectors/storage_edges/weights.safetensors")
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
+    set(coded "tests/specs/storage_coded.yaml --weights build/vectors/storage_coded_few_50/weights.safetensors")
+    modc_api_test(storage_coded storage_coded.c "${coded}" ENV ${checked})
     set(digits "--weights specs/digits/weights_mlp.safetensors")
     modc_api_test(storage_scaled storage_scaled.c "specs/digits/mlp.yaml ${digits}" "tests/api/storage_int8.yaml ${digits}"
                   "tests/api/storage_scaled.yaml ${digits}" "tests/api/dynamic8.yaml ${digits}" "tests/api/dynamic4.yaml ${digits}")

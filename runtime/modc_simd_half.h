@@ -27,6 +27,24 @@ MODC_INLINE MODC_T modc_int4_load(const modc_int8 *p, const int nibble)
     return (float)modc_int4_get(p, nibble);
 }
 
+typedef struct {
+    const modc_int8 *panel;
+} modc_coded;
+
+MODC_INLINE modc_coded modc_coded_of(const modc_int8 *panel)
+{
+    const modc_coded coded = {panel};
+
+    return coded;
+}
+
+MODC_INLINE void modc_coded_load(const modc_coded coded, const int head, const int k, const int row,
+                                 MODC_T value[8])
+{
+    for (int i = 0; i < 8; i++)
+        value[i] = modc_coded_get(coded.panel, head, k + i, row);
+}
+
 MODC_INLINE MODC_T modc_f32_as_bfloat16(MODC_T a)
 {
     return modc_f32s_as_bfloat16(a);
@@ -273,6 +291,138 @@ MODC_INLINE MODC_T modc_int4_load(const modc_int8 *p, const int nibble)
 #endif
 #else
     return MODC_F(of_int)((MODC_I)(v >> 4 * nibble & 15u) - 8);
+#endif
+}
+
+/* note [coded panels] in modc_simd_scalar.h. Where there is no instruction that looks bytes up, each by itself. */
+#if (MODC_LANES == 16 && defined __AVX512BW__) || (MODC_LANES == 8 && defined __AVX2__) ||                   \
+    (MODC_LANES == 4 && (defined __SSSE3__ || defined __aarch64__))
+#define MODC_LOOKS_UP 1
+typedef uint8_t modc_codes __attribute__((vector_size(MODC_LANES * 4)));
+typedef int8_t modc_coded_bytes __attribute__((vector_size(MODC_LANES * 4)));
+typedef struct {
+    const modc_int8 *panel;
+    modc_codes upper; /* the sixteen of the panel, in each 16 bytes */
+    bool plain;
+} modc_coded;
+#else
+#define MODC_LOOKS_UP 0
+typedef struct {
+    const modc_int8 *panel;
+} modc_coded;
+#endif
+
+MODC_INLINE modc_coded modc_coded_of(const modc_int8 *panel)
+{
+    modc_coded coded;
+
+    coded.panel = panel;
+#if MODC_LOOKS_UP
+    coded.plain = modc_coded_count(panel) < 0;
+    for (int i = 0; i < MODC_LANES / 4; i++)
+        memcpy((char *)&coded.upper + 16 * i, panel, 16);
+#endif
+    return coded;
+}
+
+#if MODC_LOOKS_UP
+MODC_INLINE modc_codes modc_codes_load(const modc_int8 *p)
+{
+    modc_codes v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+MODC_INLINE modc_codes modc_codes_look_up(modc_codes table, modc_codes at)
+{
+#if defined __aarch64__
+    modc_codes v;
+
+    __asm__("tbl %0.16b, {%1.16b}, %2.16b" : "=w"(v) : "w"(table), "w"(at));
+    return v;
+#else
+    typedef char chars __attribute__((vector_size(MODC_LANES * 4)));
+
+#if MODC_LANES == 4
+    return (modc_codes)__builtin_ia32_pshufb128((chars)table, (chars)at);
+#elif MODC_LANES == 8
+    return (modc_codes)__builtin_ia32_pshufb256((chars)table, (chars)at);
+#elif defined __clang__
+    return (modc_codes)__builtin_ia32_pshufb512((chars)table, (chars)at);
+#else
+    return (modc_codes)__builtin_ia32_pshufb512_mask((chars)table, (chars)at, (chars)at, ~0ull);
+#endif
+#endif
+}
+
+/* Of each 16 bytes the first, or the last eight, as words whose upper halves are of b. */
+#if MODC_LANES == 4
+#define MODC_CODED_WORDS(i, j, k, l) i, 16 + i, j, 16 + j, k, 16 + k, l, 16 + l
+#define MODC_CODED_FIRST MODC_CODED_WORDS(0, 1, 2, 3), MODC_CODED_WORDS(4, 5, 6, 7)
+#define MODC_CODED_LAST MODC_CODED_WORDS(8, 9, 10, 11), MODC_CODED_WORDS(12, 13, 14, 15)
+#elif MODC_LANES == 8
+#define MODC_CODED_WORDS(i, j, k, l) i, 32 + i, j, 32 + j, k, 32 + k, l, 32 + l
+#define MODC_CODED_FIRST                                                                                     \
+    MODC_CODED_WORDS(0, 1, 2, 3), MODC_CODED_WORDS(4, 5, 6, 7), MODC_CODED_WORDS(16, 17, 18, 19),            \
+        MODC_CODED_WORDS(20, 21, 22, 23)
+#define MODC_CODED_LAST                                                                                      \
+    MODC_CODED_WORDS(8, 9, 10, 11), MODC_CODED_WORDS(12, 13, 14, 15), MODC_CODED_WORDS(24, 25, 26, 27),      \
+        MODC_CODED_WORDS(28, 29, 30, 31)
+#else
+#define MODC_CODED_WORDS(i, j, k, l) i, 64 + i, j, 64 + j, k, 64 + k, l, 64 + l
+#define MODC_CODED_FIRST                                                                                     \
+    MODC_CODED_WORDS(0, 1, 2, 3), MODC_CODED_WORDS(4, 5, 6, 7), MODC_CODED_WORDS(16, 17, 18, 19),            \
+        MODC_CODED_WORDS(20, 21, 22, 23), MODC_CODED_WORDS(32, 33, 34, 35),                                  \
+        MODC_CODED_WORDS(36, 37, 38, 39), MODC_CODED_WORDS(48, 49, 50, 51), MODC_CODED_WORDS(52, 53, 54, 55)
+#define MODC_CODED_LAST                                                                                      \
+    MODC_CODED_WORDS(8, 9, 10, 11), MODC_CODED_WORDS(12, 13, 14, 15), MODC_CODED_WORDS(24, 25, 26, 27),      \
+        MODC_CODED_WORDS(28, 29, 30, 31), MODC_CODED_WORDS(40, 41, 42, 43),                                  \
+        MODC_CODED_WORDS(44, 45, 46, 47), MODC_CODED_WORDS(56, 57, 58, 59), MODC_CODED_WORDS(60, 61, 62, 63)
+#endif
+
+MODC_INLINE void modc_coded_words(modc_codes lower, modc_codes upper, MODC_T value[4])
+{
+    const MODC_U first = (MODC_U)__builtin_shufflevector(lower, upper, MODC_CODED_FIRST);
+    const MODC_U last = (MODC_U)__builtin_shufflevector(lower, upper, MODC_CODED_LAST);
+
+    value[0] = MODC_F(of_bits)(first << 16);
+    value[1] = MODC_F(of_bits)(first & 0xffff0000u);
+    value[2] = MODC_F(of_bits)(last << 16);
+    value[3] = MODC_F(of_bits)(last & 0xffff0000u);
+}
+
+#undef MODC_CODED_WORDS
+#undef MODC_CODED_FIRST
+#undef MODC_CODED_LAST
+#endif
+
+/* Steps k ... k + 7 of rows `row` on, k being a multiple of 8. */
+MODC_INLINE void modc_coded_load(const modc_coded coded, const int head, const int k, const int row,
+                                 MODC_T value[8])
+{
+#if MODC_LOOKS_UP
+    const modc_int8 *const unit = coded.panel + head + (ptrdiff_t)(k / 8) * MODC_CODED_UNIT + row * 4;
+    const modc_bfloat16 *const plain = (const modc_bfloat16 *)(const void *)(coded.panel + head) +
+                                       k * MODC_PANEL32;
+    modc_codes codes;
+
+    if (coded.plain) {
+        for (int i = 0; i < 8; i++)
+            value[i] = modc_bfloat16_load(plain + i * MODC_PANEL32 + row);
+        return;
+    }
+    codes = modc_codes_load(unit + 128);
+    modc_coded_words(modc_codes_load(unit), modc_codes_look_up(coded.upper, codes & 15), value);
+    modc_coded_words(modc_codes_load(unit + 64), modc_codes_look_up(coded.upper, codes >> 4), value + 4);
+#else
+    for (int i = 0; i < 8; i++) {
+        float lanes[MODC_LANES];
+
+        for (int l = 0; l < MODC_LANES; l++)
+            lanes[l] = modc_coded_get(coded.panel, head, k + i, row + l);
+        value[i] = MODC_F(load)(lanes);
+    }
 #endif
 }
 #endif

@@ -569,6 +569,171 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
     }
 }
 
+/* note [coded panels]
+ * Weights (N, K) as the bfloat16 that they round to, in 12 bits: sixteen upper halves (sign and seven bits of the exponent) are most
+ * of those of a panel, so that four bits say which one it is; the lower half (a bit of the exponent, seven of the mantissa) lies there
+ * as it is. First comes of each panel, of P rows, where it lies, in lines of 64 bytes from the start; then one behind the other the
+ * panels: MODC_CODED_HEAD bytes, and units of 192 bytes for eight steps in K each. Of a unit the first 64 bytes are lower halves of
+ * its steps 0 to 3, the second of 4 to 7; in the third each byte has the codes of what lies in the first and, above them, in the
+ * second. Sixteen bytes are four rows: pairs of steps 0 and 1 of each, then of 2 and 3, so that they become words where they are
+ * interleaved with their upper halves.
+ *
+ * A head has the sixteen upper halves; how many weights have others, and what stands in their places; then of each where it is,
+ * k * P + row, and what. Where those are too many, the count is -1, and the units are of 16 bits: [8][P] as they are. There is room for
+ * all of them so; what the others leave lies behind all and is not touched. */
+struct modc_coded_rest {
+    int32_t at;
+    float value;
+};
+
+enum {
+    MODC_CODED_UNIT = 192,
+    MODC_CODED_PLAIN = 256, /* of 16 bits */
+    MODC_CODED_COUNT = 16,
+    MODC_CODED_INSTEAD = 20,
+    MODC_CODED_REST = 24
+};
+
+/* The most weights of a panel that have other upper halves; bytes of the head, the most of a panel, and of n rows. */
+#define MODC_CODED_MOST(k) ((k) / 32 + 5)
+#define MODC_CODED_HEAD(k) MODC_LINES(MODC_CODED_REST + MODC_CODED_MOST(k) * 8)
+#define MODC_CODED_PANEL(k) (MODC_CODED_HEAD(k) + ((k) + 7) / 8 * MODC_CODED_PLAIN)
+#define MODC_CODED_PANELS(n) (((n) + MODC_PANEL32 - 1) / MODC_PANEL32)
+#define MODC_CODED_BYTES(n, k)                                                                               \
+    (MODC_LINES(MODC_CODED_PANELS(n) * 4) + MODC_CODED_PANELS(n) * MODC_CODED_PANEL(k))
+
+MODC_INLINE const modc_int8 *modc_coded_panel(const modc_int8 *w, const int number)
+{
+    uint32_t lines;
+
+    memcpy(&lines, w + (ptrdiff_t)number * 4, sizeof lines);
+    return w + (size_t)lines * 64;
+}
+
+/* The byte of a lower half in its unit; the codes of all are 128 behind those of steps 0 to 3. */
+MODC_INLINE int modc_coded_at(const int step, const int row)
+{
+    return step / 4 * 64 + row / 4 * 16 + step % 4 / 2 * 8 + row % 4 * 2 + step % 2;
+}
+
+/* What a panel's head has of weights with other upper halves: how many, what stands in their places, and which. */
+MODC_INLINE int modc_coded_count(const modc_int8 *panel)
+{
+    int32_t count;
+
+    memcpy(&count, panel + MODC_CODED_COUNT, sizeof count);
+    return count;
+}
+
+MODC_INLINE float modc_coded_instead(const modc_int8 *panel)
+{
+    float value;
+
+    memcpy(&value, panel + MODC_CODED_INSTEAD, sizeof value);
+    return value;
+}
+
+MODC_INLINE struct modc_coded_rest modc_coded_rest_of(const modc_int8 *panel, const int number)
+{
+    struct modc_coded_rest rest;
+
+    memcpy(&rest, panel + MODC_CODED_REST + number * 8, sizeof rest);
+    return rest;
+}
+
+/* Element k of a row of a panel, but for what the head has. */
+MODC_INLINE float modc_coded_get(const modc_int8 *panel, const int head, const int k, const int row)
+{
+    const int at = modc_coded_at(k % 8, row);
+    const uint8_t *unit = (const uint8_t *)panel + head + (ptrdiff_t)(k / 8) * MODC_CODED_UNIT;
+    modc_bfloat16 word;
+
+    if (modc_coded_count(panel) < 0)
+        memcpy(&word, panel + head + ((ptrdiff_t)k * MODC_PANEL32 + row) * 2, sizeof word);
+    else
+        word = (modc_bfloat16)((uint8_t)panel[unit[128 + at % 64] >> at / 64 * 4 & 15] << 8 | unit[at]);
+    return modc_bfloat16_to_f32(word);
+}
+
+/* The sixteen commonest upper halves. Returns how many weights have others. */
+MODC_INLINE int modc_coded_choose(int counts[256], uint8_t upper[16])
+{
+    int rest = 0;
+
+    for (int i = 0; i < 16; i++) {
+        int best = 0;
+
+        for (int h = 1; h < 256; h++)
+            best = counts[h] > counts[best] ? h : best;
+        upper[i] = (uint8_t)best;
+        counts[best] = -1;
+    }
+    for (int h = 0; h < 256; h++)
+        rest += counts[h] > 0 ? counts[h] : 0;
+    return rest;
+}
+
+/* w (n, k) as coded panels: rows of w are `row` apart, steps in K `column`. */
+MODC_OUTLINE void modc_f32_pack_coded(modc_int8 *y, const float *w, const int n, const int k, const int row,
+                                      const int column)
+{
+    const int head = MODC_CODED_HEAD(k), units = (k + 7) / 8;
+    uint32_t line = (uint32_t)MODC_LINES(MODC_CODED_PANELS(n) * 4) / 64;
+
+    memset(y, 0, (size_t)line * 64);
+    for (int first = 0; first < n; first += MODC_PANEL32) {
+        uint8_t *const to = (uint8_t *)y + (size_t)line * 64;
+        const int rows = modc_min(MODC_PANEL32, n - first);
+        int counts[256] = {0}, codes[256], least = 0;
+        int32_t filled = 0;
+        struct modc_coded_rest one;
+        size_t bytes;
+        bool plain;
+
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < k; j++)
+                counts[modc_f32_to_bfloat16(w[(ptrdiff_t)(first + i) * row + (ptrdiff_t)j * column]) >> 8]++;
+        }
+        plain = modc_coded_choose(counts, to) > MODC_CODED_MOST(k);
+        bytes = (size_t)head + (size_t)units * (plain ? MODC_CODED_PLAIN : MODC_CODED_UNIT);
+        memset(to + 16, 0, bytes - 16);
+        memcpy(y + first / MODC_PANEL32 * 4, &line, sizeof line);
+        line += (uint32_t)(bytes / 64);
+        memset(codes, -1, sizeof codes);
+        for (int i = 15; i >= 0; i--) {
+            codes[to[i]] = i;
+            least = (to[i] & 127) <= (to[least] & 127) ? i : least;
+        }
+        one.value = modc_bfloat16_to_f32((modc_bfloat16)(to[least] << 8));
+        memcpy(to + MODC_CODED_INSTEAD, &one.value, sizeof one.value);
+        for (int i = 0; i < MODC_PANEL32; i++) {
+            for (int j = 0; j < k; j++) {
+                uint8_t *const unit = to + head + (ptrdiff_t)(j / 8) * MODC_CODED_UNIT;
+                const int at = modc_coded_at(j % 8, i);
+                modc_bfloat16 word = (modc_bfloat16)(plain ? 0
+                                                           : to[least] << 8); /* of a row that pads: finite */
+
+                if (i < rows)
+                    word = modc_f32_to_bfloat16(w[(ptrdiff_t)(first + i) * row + (ptrdiff_t)j * column]);
+                if (plain) {
+                    memcpy(to + head + ((ptrdiff_t)j * MODC_PANEL32 + i) * 2, &word, sizeof word);
+                    continue;
+                }
+                if (codes[word >> 8] < 0) {
+                    one.at = j * MODC_PANEL32 + i;
+                    one.value = modc_bfloat16_to_f32(word);
+                    memcpy(to + MODC_CODED_REST + 8 * filled++, &one, sizeof one);
+                    word = (modc_bfloat16)(to[least] << 8);
+                }
+                unit[at] = (uint8_t)word;
+                unit[128 + at % 64] = (uint8_t)(unit[128 + at % 64] | codes[word >> 8] << at / 64 * 4);
+            }
+        }
+        filled = plain ? -1 : filled;
+        memcpy(to + MODC_CODED_COUNT, &filled, sizeof filled);
+    }
+}
+
 /* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */
 
 MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])

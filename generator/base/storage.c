@@ -32,6 +32,11 @@ const struct storage *storage_find(const char *name)
     return NULL;
 }
 
+const struct storage *storage_plain(const struct storage *storage)
+{
+    return storage_is_coded(storage) ? storage_find(storage->name) : storage;
+}
+
 bool storage_equal(const struct storage *a, const struct storage *b)
 {
     if (!a || !b)
@@ -66,6 +71,8 @@ const char *storage_text(struct arena *arena, const struct storage *storage)
     struct text text = text_new(arena);
 
     text_add(&text, storage->name);
+    if (storage_is_coded(storage))
+        text_printf(&text, "(bits=%d)", storage->bits);
     if (!storage_is_scaled(storage))
         return text.data;
     if (storage->group > 0)
@@ -125,6 +132,10 @@ bool storage_parse(const char *text, struct storage *storage)
             break;
         storage->name = NULL;
     }
+    if (storage->name && storage->dtype == DTYPE_BFLOAT16 && strcmp(text, "(bits=12)") == 0) {
+        storage->bits = STORAGE_CODED_BITS;
+        return true;
+    }
     if (!storage->name || !storage_is_scaled(storage))
         return storage->name && *text == '\0';
     if (*text == '\0')
@@ -153,6 +164,8 @@ const char *storage_word(struct arena *arena, const struct storage *storage)
     struct text text = text_new(arena);
 
     text_add(&text, storage->name);
+    if (storage_is_coded(storage))
+        text_printf(&text, "_%d", storage->bits);
     if (storage->group != kind->group)
         text_printf(&text, "_%d", storage->group);
     if (storage_is_scaled(storage) && storage->scale != storage_scale(storage->group))
@@ -172,12 +185,20 @@ int64_t storage_groups(const struct storage *storage, int64_t k)
 
 int64_t storage_head(const struct storage *storage, int64_t k)
 {
+    if (storage_is_coded(storage))
+        return MODC_CODED_HEAD(k);
     return MODC_PANEL_SCALES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes);
 }
 
 int64_t storage_panel(const struct storage *storage, int64_t k)
 {
     return MODC_PANEL_BYTES(k, storage_group(storage, k), dtype_rows[storage->scale].bytes, storage->bits);
+}
+
+int64_t storage_panels(const struct storage *storage, int64_t n, int64_t k)
+{
+    return storage_is_coded(storage) ? MODC_CODED_BYTES(n, k)
+                                     : (n + MODC_PANEL32 - 1) / MODC_PANEL32 * storage_panel(storage, k);
 }
 
 int64_t storage_row_bytes(const struct storage *storage, int64_t k)
@@ -198,7 +219,7 @@ int64_t storage_rounded(int64_t k)
 
 int storage_steps(const struct storage *storage)
 {
-    return storage->bits < 8 ? 8 : storage->dynamic ? 4 : 1;
+    return storage->bits < 8 || storage_is_coded(storage) ? 8 : storage->dynamic ? 4 : 1;
 }
 
 int64_t storage_part(const struct storage *storage, int64_t k)

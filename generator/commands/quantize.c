@@ -381,7 +381,9 @@ struct ladder {
 
 static const struct storage *wider(const struct storage *storage)
 {
-    return storage->bits < 8 ? storage_find("int8") : storage->bits < 16 ? storage_find("bfloat16") : NULL;
+    return storage->bits < 8                    ? storage_find("int8")
+           : storage->bits < STORAGE_CODED_BITS ? storage_find("bfloat16")
+                                                : NULL;
 }
 
 /* Rounded so, the weight is as it was afterwards. */

@@ -318,7 +318,7 @@ static void define_storage(struct json *j)
     object(j, "stored");
     string(
         j, "description",
-        "a kind, perhaps with options: group=, how many weights of a row share a scale; scale=, its type; rounding=symmetric or gguf");
+        "a kind, perhaps with options: group=, how many weights of a row share a scale; scale=, its type; rounding=symmetric or gguf; bfloat16(bits=12): the same numbers in fewer bits");
     string(j, "type", "string");
     strings(j, "examples", examples, count);
     end(j);

@@ -326,9 +326,12 @@ static bool check_storage(struct cx *cx, const struct module_tree *tree, const s
 static bool store(struct cx *cx, struct module_tree *tree, const struct spec_storage *own)
 {
     const bool narrow = own->kind && own->kind->dtype != tree->dtype;
+    const struct spec *spec = tree->spec;
     const struct storage *kind = narrow ? own->kind : NULL;
     bool found = false;
 
+    if (spec->backward || spec->training)
+        kind = storage_plain(kind); /* the same numbers; they are packed in each step */
     if (storage_is_scaled(kind) && tree->spec->dynamic) {
         struct storage *dynamic = ARENA_NEW(&cx->arena, struct storage);
 

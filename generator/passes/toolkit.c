@@ -38,14 +38,15 @@ bool value_is_input(struct value *value)
     return value_root(value)->op->code == GRAPH_OP_INPUT;
 }
 
-/* An element as an integer needs all of its row, so views alone may lie between it and the parameter, a matrix. */
+/* An element as an integer needs all of its row, and one as a code its panel, so views alone may lie between it and the parameter, a
+ * matrix. */
 static const struct storage *packed_as(const struct module_tensor *tensor, struct value *weight)
 {
     const struct storage *storage = tensor->storage;
 
-    if (storage_is_scaled(storage) && (value_root(weight)->op->code != GRAPH_OP_TENSOR || tensor->ndim > 2))
-        return NULL;
-    return storage;
+    if (value_root(weight)->op->code == GRAPH_OP_TENSOR && tensor->ndim <= 2)
+        return storage;
+    return storage_is_scaled(storage) ? NULL : storage_plain(storage);
 }
 
 const struct storage *op_storage(const struct graph *graph, const struct op *op)

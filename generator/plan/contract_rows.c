@@ -40,7 +40,7 @@ static bool is_scaled(const struct graph *graph, const struct op *op)
 
 bool fits_float_panels(const struct graph *graph, const struct op *op)
 {
-    return fits_panels(graph, op) && !is_scaled(graph, op);
+    return fits_panels(graph, op) && !storage_in_bytes(op_storage(graph, op));
 }
 
 bool fits_gemv(const struct graph *graph, const struct op *op)
@@ -65,17 +65,32 @@ bool fits_int8(const struct graph *graph, const struct op *op)
     return fits_panels(graph, op) && is_dynamic(graph, op);
 }
 
+static bool is_coded(const struct graph *graph, const struct op *op)
+{
+    return storage_is_coded(op_storage(graph, op));
+}
+
+bool fits_coded(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && is_coded(graph, op) && target_of(graph->cx)->hosted;
+}
+
+bool fits_coded_chip(const struct graph *graph, const struct op *op)
+{
+    return fits_panels(graph, op) && is_coded(graph, op) && !target_of(graph->cx)->hosted;
+}
+
 bool fits_narrow(const struct graph *graph, const struct op *op)
 {
     return fits_panels(graph, op) && op_storage(graph, op) && !is_dynamic(graph, op) &&
-           target_of(graph->cx)->hosted;
+           !is_coded(graph, op) && target_of(graph->cx)->hosted;
 }
 
 /* A chip has no memory to widen weights in. */
 bool fits_narrow_chip(const struct graph *graph, const struct op *op)
 {
     return fits_panels(graph, op) && op_storage(graph, op) && !is_dynamic(graph, op) &&
-           !target_of(graph->cx)->hosted;
+           !is_coded(graph, op) && !target_of(graph->cx)->hosted;
 }
 
 bool fits_dot(const struct graph *graph, const struct op *op)

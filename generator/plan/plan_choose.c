@@ -101,7 +101,7 @@ static bool packs_in_passing(struct planner *planner, const struct op *op, const
     const bool seldom = !settings->packs_once && !settings->backward && is_seldom_run(planner, op);
     struct packed_at held;
 
-    if (storage_is_scaled(op_storage(planner->variant->graph, op)))
+    if (storage_in_bytes(op_storage(planner->variant->graph, op)))
         return false;
     if (find_held(planner, op, &held))
         return !is_packed_already(planner, op, row);

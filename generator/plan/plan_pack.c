@@ -230,6 +230,16 @@ static bool is_scaled(const struct packed *entry)
     return storage_is_scaled(entry->storage);
 }
 
+static bool is_coded(const struct packed *entry)
+{
+    return storage_is_coded(entry->storage) && entry->format == PACKED_PANELS;
+}
+
+static bool is_in_bytes(const struct packed *entry)
+{
+    return is_scaled(entry) || is_coded(entry);
+}
+
 static const char *scaled_comment(struct cx *cx, const struct packed *entry)
 {
     const struct storage *storage = entry->storage;
@@ -259,6 +269,11 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
 
     if (is_scaled(entry))
         return scaled_comment(cx, entry);
+    if (is_coded(entry))
+        return arena_format(&cx->arena, "%s, panels [%lld] for [%lld][8][%d], with room for 16 bits",
+                            storage_text(&cx->arena, entry->storage),
+                            (long long)((entry->n + entry->panel - 1) / entry->panel),
+                            (long long)((entry->k + 7) / 8), entry->panel);
     switch (entry->format) {
     case PACKED_PANELS:
         if (entry->woven)
@@ -305,7 +320,7 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     if ((entry->format == PACKED_PANELS ? entry->panel != PANEL
                                         : entry->format != PACKED_ROWS || !is_scaled(entry)) ||
         entry->groups > 1 || entry->woven ||
-        (!is_scaled(entry) && (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
+        (!is_in_bytes(entry) && (entry->dtype != DTYPE_FLOAT32 || !dag_is_identity(entry->dag))) ||
         entry->operand_count != 1 || entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 ||
         entry->k == 0)
         return NULL;
@@ -449,10 +464,9 @@ static void count_elements(struct packed *entry, int planes)
         entry->zero = padded != entry->n;
         entry->count = padded * entry->k;
     }
-    if (is_scaled(entry))
-        entry->count = entry->format == PACKED_ROWS
-                           ? storage_rows(entry->storage, entry->n, entry->k)
-                           : (entry->n + panel - 1) / panel * storage_panel(entry->storage, entry->k);
+    if (is_in_bytes(entry))
+        entry->count = entry->format == PACKED_ROWS ? storage_rows(entry->storage, entry->n, entry->k)
+                                                    : storage_panels(entry->storage, entry->n, entry->k);
     if (planes > 0) {
         entry->zero = entry->n % panel != 0;
         entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
@@ -552,7 +566,9 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     entry = ARENA_NEW(&cx->arena, struct packed);
     entry->root = root;
     entry->format = format;
-    entry->dtype = packing.storage ? packing.storage->dtype : value->dtype;
+    entry->dtype = storage_is_coded(packing.storage) && format == PACKED_PANELS ? DTYPE_INT8
+                   : packing.storage                                            ? packing.storage->dtype
+                                                                                : value->dtype;
     entry->panel = panel;
     entry->k = 1;
     entry->n = packing.n_axis >= 0 ? dim_constant(value->dims[packing.n_axis]) : 1;
@@ -587,10 +603,10 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
 
     count_elements(entry, planes);
     if (!entry->op) {
-        if (!is_scaled(entry))
+        if (!is_in_bytes(entry))
             make_parts(cx, entry, &made, planes);
         entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
-        assert((entry->panels || !is_scaled(entry)) && "op_storage has views of matrices");
+        assert((entry->panels || !is_in_bytes(entry)) && "op_storage has views of matrices");
     }
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value, packing.n_axis);

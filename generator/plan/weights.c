@@ -460,6 +460,15 @@ static void pack_scaled(struct embedding *e, const struct pack_group *group, con
                          (struct modc_scales){0});
 }
 
+static void pack_coded(struct embedding *e, const struct pack_group *group, const struct module *instance,
+                       int64_t at, const struct packed *entry)
+{
+    const struct packed_operand source = find_operand(e, group, instance, at, entry, 0);
+
+    modc_f32_pack_coded((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
+                        (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel);
+}
+
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
                           int64_t at, const struct packed *entry)
 {
@@ -473,6 +482,10 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
     }
     if (storage_is_scaled(entry->storage)) {
         pack_scaled(e, group, instance, at, entry);
+        return;
+    }
+    if (storage_is_coded(entry->storage) && entry->panels) {
+        pack_coded(e, group, instance, at, entry);
         return;
     }
     if (entry->op)

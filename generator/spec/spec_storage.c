@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char *const wanted = "bfloat16, float16, int8, int4, or a call such as int4(group=64)";
+static const char *const wanted =
+    "bfloat16, float16, int8, int4, or a call such as int4(group=64) or bfloat16(bits=12)";
 
 static void hint_kinds(struct reader *r)
 {
@@ -57,11 +58,37 @@ static const struct {
     bool (*read)(struct reader *r, const struct expr *value, struct storage *storage);
 } options[] = {{"group", read_group}, {"scale", read_scale}, {"rounding", read_rounding}};
 
+/* bfloat16 in 16 bits, or in 12. */
+static bool read_bits(struct reader *r, const struct expr *call, struct storage *storage)
+{
+    for (int i = 0; i < call->count; i++) {
+        const struct expr *value = call->items[i];
+
+        if (value->kind == EXPR_BAD)
+            return false;
+        if (!call->names[i] || strcmp(call->names[i], "bits") != 0) {
+            diag_error(r->cx, value->loc, "%s has the option bits alone, found '%s'", storage->name,
+                       call->names[i] ? call->names[i] : expr_source(r->cx, value));
+            diag_hint(r->cx, "write %s(bits=%d)", storage->name, STORAGE_CODED_BITS);
+            return false;
+        }
+        if (value->kind != EXPR_INT || (value->integer != STORAGE_CODED_BITS && value->integer != 16)) {
+            diag_error(r->cx, value->loc, "a bfloat16 is packed in 16 bits, or in 12, found '%s'",
+                       expr_source(r->cx, value));
+            return false;
+        }
+        storage->bits = (int)value->integer;
+    }
+    return true;
+}
+
 /* What a call says beside the name. */
 static bool read_options(struct reader *r, const struct expr *call, struct storage *storage)
 {
     bool scale = false;
 
+    if (storage->dtype == DTYPE_BFLOAT16)
+        return read_bits(r, call, storage);
     if (!storage_is_scaled(storage)) {
         diag_error(r->cx, call->loc, "%s has no options: each weight is rounded by itself", storage->name);
         return false;

@@ -8,7 +8,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 
     for (int i = from; i < to; i++) {
         const int row = (int)x[i], lane = row % T_P;
-        const T_of_w *const panel = w + (ptrdiff_t)(row / T_P) * T_panel;
+        const T_of_w *const panel = T_IF(T_coded, modc_coded_panel(w, row / T_P), w + (ptrdiff_t)(row / T_P) * T_panel);
 #if T_scaled
         const T_of_s *const s = (const T_of_s *)(const void *)panel;
 #endif
@@ -16,6 +16,8 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         for (int k = 0; k < T_k; k++) {
 #if T_packs
             const T_real value = (T_real)modc_int4_get(panel + T_head + (k / 8 * T_P + lane) * 4, k % 8);
+#elif T_coded
+            const T_real value = (T_real)modc_coded_get(panel, T_head, k, lane);
 #elif T_together
             const T_real value = (T_real)modc_byte_get(panel + T_head + (k / 4 * T_P + lane) * 4, k % 4);
 #else
@@ -30,5 +32,13 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
             y[i * T_k + k] = T_PUT(y, value);
 #endif
         }
+#if T_coded
+        for (int e = 0; e < modc_coded_count(panel); e++) {
+            const struct modc_coded_rest rest = modc_coded_rest_of(panel, e);
+
+            if (rest.at % T_P == lane)
+                y[i * T_k + rest.at / T_P] = T_PUT(y, rest.value);
+        }
+#endif
     }
 }

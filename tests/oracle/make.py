@@ -524,6 +524,17 @@ def windows():
     yield Case("corners_train", corners, "--train", "build/vectors/corners_6/inputs.safetensors", own)
 
 
+def coded_state(seed, spec, share):
+    """Weights of which so many are far smaller than the others: more of a panel than its sixteen codes are for."""
+    state = weights(seed, spec)
+    for number, tensor in enumerate(state.values()):
+        if not tensor.is_floating_point():
+            continue
+        small = draw(seed + number, *tensor.shape).abs() < share
+        tensor[small] *= 2.0 ** -(20 + 40 * draw(seed - number, *tensor.shape).abs()[small]).floor()
+    return state
+
+
 def narrow():
     """`storage`: the weights of products are rounded to 16 bits, to infinity too. Weights are what the seed draws."""
     spec, half, edges = (f"tests/specs/storage{name}.yaml" for name in ("", "_half", "_edges"))
@@ -544,6 +555,15 @@ def narrow():
         expect = "build/vectors/storage{}_29/expect.safetensors"
         yield Case(f"storage_{plan}", spec, f"--seed 19 --plan contract={plan}", own, expect=expect.format(""))
         yield Case(f"storage_half_{plan}", half, f"--seed 19 --plan contract={plan}", own, expect=expect.format("_half"))
+    coded = "tests/specs/storage_coded.yaml"
+    for name, options in (("29", ""), ("fence", "--hooks fence"), ("train", "--train"), ("gemm_dot", "--plan contract=gemm_dot")):
+        yield Case(f"storage_coded_{name}", coded, f"--seed 19 {options}".rstrip(), own, expect="build/vectors/storage_{}/expect.safetensors".format(
+            name if name in ("fence", "train") else "29"))
+    yield Case("storage_coded_1", coded, "--seed 19", "build/vectors/storage_1/inputs.safetensors", expect="build/vectors/storage_1/expect.safetensors")
+    few, many = coded_state(435, coded, 0.03), coded_state(436, coded, 0.5)
+    for batch, given in ((50, inputs(198, 50)), (1, "build/vectors/storage_1/inputs.safetensors")):
+        yield Case(f"storage_coded_few_{batch}", coded, "", given, few)
+        yield Case(f"storage_coded_many_{batch}", coded, "", given, many)
     integers = "tests/specs/storage_int8.yaml"
     yield Case("storage_int8_29", integers, "--seed 19", own)
     yield Case("storage_int8_9", integers, "--seed 19", inputs(197, 9))

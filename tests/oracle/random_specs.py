@@ -268,7 +268,7 @@ class Draw:
         self.drawn = []
         own = random.Random(f"{self.own}.storage")
         narrow = self.dtype == "float32" and own.random() < 0.15
-        self.storage = own.choice(["bfloat16", "float16", *INTEGERS]) if narrow else None
+        self.storage = own.choice(["bfloat16", "float16", "bfloat16(bits=12)", *INTEGERS]) if narrow else None
         self.dynamic = self.storage in INTEGERS and random.Random(f"{self.own}.dynamic").random() < 0.4
         own = random.Random(f"{self.own}.half")
         if self.dtype == "float32" and not narrow and own.random() < 0.1:

@@ -1541,7 +1541,7 @@ class Spec:
         storage = {"default": storage} if isinstance(storage, str) else storage
         kinds = {"bfloat16": torch.bfloat16, "float16": torch.float16, "half": torch.float16}
         found = [(None if pattern == "default" else pattern,
-                  Integers(text) if text.startswith("int") else kinds.get(text)) for pattern, text in storage.items()]
+                  Integers(text) if text.startswith("int") else kinds.get(text.partition("(")[0])) for pattern, text in storage.items()]
         return sorted(found, key=lambda pair: pair[0] is not None)
 
     def run_sequence(self, root, inputs, repeat=1, **options):

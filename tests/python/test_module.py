@@ -1200,6 +1200,14 @@ class Messages(Case):
         self.raises(modc.ModuleIOError, "the result['odd'] is a set; modc.Module gives tensors, numbers, strings, None, and lists, tuples "
                     "and dicts of them", net, torch.ones(2))
 
+    def test_changed_meanwhile(self):
+        model, other, net = strict(Mlp)
+        with mock.patch.object(modules.Held, "look", lambda held: modules.CHANGED):
+            self.raises(modc.ModuleTorchModelException, "the model gets other tensors or modules while modc.Module reads which it has",
+                        net, torch.randn(5, 4))
+        x = torch.randn(5, 4)
+        self.same(net(x), other(x))
+
     def test_devices(self):
         model, other, net = strict(Mlp)
         net.to("meta")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 SPEC, WIDE = "tests/specs/rows.yaml", "tests/specs/rows_wide.yaml"
+CODED = "tests/specs/storage_coded.yaml"
 NARROW, DYNAMIC, INTEGERS = "tests/specs/storage_int8.yaml", "tests/specs/dynamic.yaml", "tests/specs/integers.yaml"
 WRITERS = ("tests/specs/decoder.yaml", "specs/networks/mamba.yaml")
 # For what the others are always better, but where --plan or `pack: none` asks for them.
@@ -23,6 +24,7 @@ FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recu
 CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
 # (name of a folder, spec, options)
 MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
+          ("coded", CODED, []), ("coded_chip", CODED, ["--target", "cortex-m4"]), ("coded_cuda", CODED, CUDA),
           ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("narrow_cuda", NARROW, CUDA),
           ("dynamic", DYNAMIC, []), ("dynamic_cuda", DYNAMIC, [*CUDA, "--set", "batch=16384"]),
           ("integers", INTEGERS, []), ("integers_chip", INTEGERS, ["--target", "cortex-m4"]),
@@ -58,7 +60,7 @@ def main(modc, work, compiler, flags):
             text += said(kernels, [own[0], own[1].with_suffix(".cu")])
         if text:
             faults.append(f"{name}: {text[:3000]}")
-    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {NARROW}, {DYNAMIC}, {INTEGERS} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
+    faults += [f"{name} is in no spec of {SPEC}, {WIDE}, {CODED}, {NARROW}, {DYNAMIC}, {INTEGERS} and {WRITERS}" for name in sorted(algorithms - seen - set(FORCED))]
     faults += [f"{name} need not be forced" for name in sorted(seen & set(FORCED))]
     print("\n".join(faults))
     return 1 if faults else 0

@@ -610,6 +610,7 @@ static void text_stays_in_comments(void **state)
 static void storages_are_read_back(void **state)
 {
     static const char *const good[] = {"bfloat16",
+                                       "bfloat16(bits=12)",
                                        "float16",
                                        "int8",
                                        "int8(rounding=gguf)",
@@ -633,7 +634,9 @@ static void storages_are_read_back(void **state)
                                       "int8(group=8,scale=float32)",
                                       "int8(scale=int8)",
                                       "int8(rounding=other)",
-                                      "bfloat16(group=8)"};
+                                      "bfloat16(group=8)",
+                                      "bfloat16(bits=16)",
+                                      "float16(bits=12)"};
     struct arena arena = {0};
     struct storage storage;
 

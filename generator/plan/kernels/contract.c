@@ -194,18 +194,19 @@ static void holes_order(struct draft *draft, const struct dim *n, const struct d
 void holes_narrow(struct draft *draft, const struct dim *k)
 {
     const struct storage *storage = draft->narrow;
-    const bool scaled = storage_is_scaled(storage);
+    const bool scaled = storage_is_scaled(storage), coded = storage_is_coded(storage);
     int64_t depth = 0;
 
     dim_is_const(k, &depth);
     hole_int(draft, "T_widens", draft->step->scratch_offset >= 0);
     hole_int(draft, "T_bits", storage->bits);
     hole_int(draft, "T_packs", storage->bits < 8);
+    hole_int(draft, "T_coded", coded);
     hole_int(draft, "T_scaled", scaled);
     hole_int(draft, "T_grouped", scaled && storage->group > 0);
     hole_int(draft, "T_group", storage->group);
     hole_int(draft, "T_together", storage_steps(storage) == 4);
-    hole_shape(draft, "T_head", scaled ? storage_head(storage, depth) : 0);
+    hole_shape(draft, "T_head", scaled || coded ? storage_head(storage, depth) : 0);
     hole_shape(draft, "T_panel",
                scaled ? storage_panel(storage, depth) : depth * lanes_of(draft, draft->kernel->computed));
     name_pointer(draft, "s", (struct element){scaled ? storage->scale : DTYPE_FLOAT32, DTYPE_FLOAT32});

@@ -575,6 +575,8 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     struct kernel *kernel = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
 
     draft->step = step;
+    const struct packed *packed = step_packed(step, 1);
+
     draft->op = op;
     draft->kernel = kernel;
     draft->result = element_of(draft, y->dtype);
@@ -582,8 +584,10 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->bias = draft->result;
     if (op_bias_at(op) >= 0)
         draft->bias = element_of(draft, op->inputs[op_bias_at(op)]->dtype);
-    draft->narrow = step_packed(step, 1) ? step_packed(step, 1)->storage : NULL;
-    draft->weights = draft->narrow         ? (struct element){draft->narrow->dtype, draft->result.computed}
+    draft->narrow = packed && packed->format != PACKED_PANELS ? storage_plain(packed->storage)
+                    : packed                                  ? packed->storage
+                                                              : NULL;
+    draft->weights = draft->narrow         ? (struct element){packed->dtype, draft->result.computed}
                      : op->input_count > 1 ? element_of(draft, op->inputs[1]->dtype)
                                            : draft->result;
     draft->input = element_of(draft, op->inputs[0]->dtype);

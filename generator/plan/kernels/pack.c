@@ -196,6 +196,20 @@ static void call_scaled(struct making *making, const struct packed *entry)
     add_scales(making, call, entry);
 }
 
+/* The same as codes. */
+static void call_coded(struct making *making, const struct packed *entry)
+{
+    const struct panel_source *source = entry->panels;
+    struct kernel_call *call = add_call(making,
+                                        library_kernel(making->cx, making->plan, "modc_f32_pack_coded"));
+    const int64_t numbers[] = {entry->n, entry->k, source->row, source->pixel};
+
+    add_operand(making, call, entry_operand(making, entry, 0));
+    add_operand(making, call, source_operand(making, entry, 0, 0));
+    for (int i = 0; i < COUNT(numbers); i++)
+        add_number(making, call, numbers[i]);
+}
+
 /* One call of the runtime. */
 static void call_panels(struct making *making, const struct packed *entry)
 {
@@ -263,9 +277,10 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
 static void make_parts(struct making *making, const struct packed *entry)
 {
     if (entry->panels) {
-        (!storage_is_scaled(entry->storage) ? call_panels
-         : entry->format == PACKED_ROWS     ? call_scaled_rows
-                                            : call_scaled)(making, entry);
+        (storage_is_coded(entry->storage)     ? call_coded
+         : !storage_is_scaled(entry->storage) ? call_panels
+         : entry->format == PACKED_ROWS       ? call_scaled_rows
+                                              : call_scaled)(making, entry);
         return;
     }
     for (int i = 0; i < entry->part_count; i++) {

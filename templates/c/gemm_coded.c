@@ -55,19 +55,18 @@ MODC_INLINE void T_NAME_sums(T_vec *sum, const T_of_x *restrict x, const T_of_w 
                              const int vectors, const int column T_ARGS)
 {
     const int tile = rows * vectors, sets = MODC_TILE_SETS(tile, T_k);
-    const int each = modc_min(T_P / T_LANES, vectors); /* vectors of a panel */
     modc_coded panel[2];
 
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i] = T_V(set)(0);
     panel[0] = modc_coded_of(modc_coded_panel(w, column / T_P));
-    panel[1] = vectors > each ? modc_coded_of(modc_coded_panel(w, column / T_P + 1)) : panel[0];
+    panel[1] = vectors * T_LANES > T_P ? modc_coded_of(modc_coded_panel(w, column / T_P + 1)) : panel[0];
     MODC_ROLL
     for (int k = 0; k < T_k / 8 * 8; k += 8) {
 #if T_ahead
         MODC_UNROLL
-        for (int p = 0; p < vectors / each; p++) {
+        for (int p = 0; p * T_P < vectors * T_LANES; p++) {
             MODC_UNROLL
             for (int line = 0; line < MODC_CODED_UNIT; line += 64) { /* again where it is nearer: some that wait are dropped */
                 const char *const at = (const char *)panel[p].panel + T_head + k / 8 * MODC_CODED_UNIT + line;
@@ -136,7 +135,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
                              const int rows, const int columns, const int row, const int column T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
-    const int each = modc_min(T_P / T_LANES, vectors); /* of a panel */
+    const int each = T_P / T_LANES; /* of a panel */
     T_vec sum[MODC_TILE_REGISTERS];
 
     MODC_TILE_FENCE;
@@ -153,8 +152,8 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     T_NAME_sums(sum, x, w, rows, vectors, column T_PASS);
 #endif
     MODC_UNROLL
-    for (int p = 0; p < vectors / each; p++)
-        T_NAME_rest(sum + p * each, x, modc_coded_panel(w, column / T_P + p), rows, each, vectors, column % T_P T_PASS);
+    for (int p = 0; p * each < vectors; p++)
+        T_NAME_rest(sum + p * each, x, modc_coded_panel(w, column / T_P + p), rows, modc_min(each, vectors - p * each), vectors, column % T_P T_PASS);
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int r = row + i / vectors, c = column + i % vectors * T_LANES;

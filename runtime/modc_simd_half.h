@@ -38,6 +38,8 @@ MODC_INLINE modc_coded modc_coded_of(const modc_int8 *panel)
     return coded;
 }
 
+#define MODC_LOOKS_UP 0
+
 MODC_INLINE void modc_coded_load(const modc_coded coded, const int head, const int k, const int row,
                                  MODC_T value[8])
 {
@@ -309,6 +311,7 @@ typedef struct {
 #define MODC_LOOKS_UP 0
 typedef struct {
     const modc_int8 *panel;
+    bool plain;
 } modc_coded;
 #endif
 
@@ -317,8 +320,8 @@ MODC_INLINE modc_coded modc_coded_of(const modc_int8 *panel)
     modc_coded coded;
 
     coded.panel = panel;
-#if MODC_LOOKS_UP
     coded.plain = modc_coded_count(panel) < 0;
+#if MODC_LOOKS_UP
     for (int i = 0; i < MODC_LANES / 4; i++)
         memcpy((char *)&coded.upper + 16 * i, panel, 16);
 #endif
@@ -401,17 +404,19 @@ MODC_INLINE void modc_coded_words(modc_codes lower, modc_codes upper, MODC_T val
 MODC_INLINE void modc_coded_load(const modc_coded coded, const int head, const int k, const int row,
                                  MODC_T value[8])
 {
-#if MODC_LOOKS_UP
-    const modc_int8 *const unit = coded.panel + head + (ptrdiff_t)(k / 8) * MODC_CODED_UNIT + row * 4;
     const modc_bfloat16 *const plain = (const modc_bfloat16 *)(const void *)(coded.panel + head) +
                                        k * MODC_PANEL32;
+#if MODC_LOOKS_UP
+    const modc_int8 *const unit = coded.panel + head + (ptrdiff_t)(k / 8) * MODC_CODED_UNIT + row * 4;
     modc_codes codes;
+#endif
 
     if (coded.plain) {
         for (int i = 0; i < 8; i++)
             value[i] = modc_bfloat16_load(plain + i * MODC_PANEL32 + row);
         return;
     }
+#if MODC_LOOKS_UP
     codes = modc_codes_load(unit + 128);
     modc_coded_words(modc_codes_load(unit), modc_codes_look_up(coded.upper, codes & 15), value);
     modc_coded_words(modc_codes_load(unit + 64), modc_codes_look_up(coded.upper, codes >> 4), value + 4);

@@ -578,9 +578,9 @@ MODC_OUTLINE void modc_f32_pack_scaled(modc_int8 *y, const float *w, const int n
  * second. Sixteen bytes are four rows: pairs of steps 0 and 1 of each, then of 2 and 3, so that they become words where they are
  * interleaved with their upper halves.
  *
- * A head has the sixteen upper halves; how many weights have others, and what stands in their places; then of each where it is,
- * k * P + row, and what. Where those are too many, the count is -1, and the units are of 16 bits: [8][P] as they are. There is room for
- * all of them so; what the others leave lies behind all and is not touched. */
+ * A head has the sixteen upper halves, of which the first is 0; how many weights have others, in whose places there is 0; then of each
+ * where it is, k * P + row, and what. Where those are too many, and where nothing looks up, the count is -1, and the units are of 16 bits:
+ * [8][P] as they are. There is room for all of them so; what the others leave lies behind all and is not touched. */
 struct modc_coded_rest {
     int32_t at;
     float value;
@@ -590,8 +590,7 @@ enum {
     MODC_CODED_UNIT = 192,
     MODC_CODED_PLAIN = 256, /* of 16 bits */
     MODC_CODED_COUNT = 16,
-    MODC_CODED_INSTEAD = 20,
-    MODC_CODED_REST = 24
+    MODC_CODED_REST = 20
 };
 
 /* The most weights of a panel that have other upper halves; bytes of the head, the most of a panel, and of n rows. */
@@ -616,21 +615,13 @@ MODC_INLINE int modc_coded_at(const int step, const int row)
     return step / 4 * 64 + row / 4 * 16 + step % 4 / 2 * 8 + row % 4 * 2 + step % 2;
 }
 
-/* What a panel's head has of weights with other upper halves: how many, what stands in their places, and which. */
+/* What a panel's head has of weights with other upper halves: how many, and which. */
 MODC_INLINE int modc_coded_count(const modc_int8 *panel)
 {
     int32_t count;
 
     memcpy(&count, panel + MODC_CODED_COUNT, sizeof count);
     return count;
-}
-
-MODC_INLINE float modc_coded_instead(const modc_int8 *panel)
-{
-    float value;
-
-    memcpy(&value, panel + MODC_CODED_INSTEAD, sizeof value);
-    return value;
 }
 
 MODC_INLINE struct modc_coded_rest modc_coded_rest_of(const modc_int8 *panel, const int number)
@@ -655,12 +646,14 @@ MODC_INLINE float modc_coded_get(const modc_int8 *panel, const int head, const i
     return modc_bfloat16_to_f32(word);
 }
 
-/* The sixteen commonest upper halves. Returns how many weights have others. */
+/* 0 and the fifteen commonest other upper halves. Returns how many weights have others. */
 MODC_INLINE int modc_coded_choose(int counts[256], uint8_t upper[16])
 {
     int rest = 0;
 
-    for (int i = 0; i < 16; i++) {
+    upper[0] = 0;
+    counts[0] = -1;
+    for (int i = 1; i < 16; i++) {
         int best = 0;
 
         for (int h = 1; h < 256; h++)
@@ -673,9 +666,9 @@ MODC_INLINE int modc_coded_choose(int counts[256], uint8_t upper[16])
     return rest;
 }
 
-/* w (n, k) as coded panels: rows of w are `row` apart, steps in K `column`. */
+/* w (n, k) as coded panels: rows of w are `row` apart, steps in K `column`. codes: whether there are any, not 16 bits alone. */
 MODC_OUTLINE void modc_f32_pack_coded(modc_int8 *y, const float *w, const int n, const int k, const int row,
-                                      const int column)
+                                      const int column, const bool codes)
 {
     const int head = MODC_CODED_HEAD(k), units = (k + 7) / 8;
     uint32_t line = (uint32_t)MODC_LINES(MODC_CODED_PANELS(n) * 4) / 64;
@@ -684,7 +677,7 @@ MODC_OUTLINE void modc_f32_pack_coded(modc_int8 *y, const float *w, const int n,
     for (int first = 0; first < n; first += MODC_PANEL32) {
         uint8_t *const to = (uint8_t *)y + (size_t)line * 64;
         const int rows = modc_min(MODC_PANEL32, n - first);
-        int counts[256] = {0}, codes[256], least = 0;
+        int counts[256] = {0}, code_of[256];
         int32_t filled = 0;
         struct modc_coded_rest one;
         size_t bytes;
@@ -694,24 +687,19 @@ MODC_OUTLINE void modc_f32_pack_coded(modc_int8 *y, const float *w, const int n,
             for (int j = 0; j < k; j++)
                 counts[modc_f32_to_bfloat16(w[(ptrdiff_t)(first + i) * row + (ptrdiff_t)j * column]) >> 8]++;
         }
-        plain = modc_coded_choose(counts, to) > MODC_CODED_MOST(k);
+        plain = modc_coded_choose(counts, to) > MODC_CODED_MOST(k) || !codes;
         bytes = (size_t)head + (size_t)units * (plain ? MODC_CODED_PLAIN : MODC_CODED_UNIT);
         memset(to + 16, 0, bytes - 16);
         memcpy(y + first / MODC_PANEL32 * 4, &line, sizeof line);
         line += (uint32_t)(bytes / 64);
-        memset(codes, -1, sizeof codes);
-        for (int i = 15; i >= 0; i--) {
-            codes[to[i]] = i;
-            least = (to[i] & 127) <= (to[least] & 127) ? i : least;
-        }
-        one.value = modc_bfloat16_to_f32((modc_bfloat16)(to[least] << 8));
-        memcpy(to + MODC_CODED_INSTEAD, &one.value, sizeof one.value);
+        memset(code_of, -1, sizeof code_of);
+        for (int i = 15; i >= 0; i--)
+            code_of[to[i]] = i;
         for (int i = 0; i < MODC_PANEL32; i++) {
             for (int j = 0; j < k; j++) {
                 uint8_t *const unit = to + head + (ptrdiff_t)(j / 8) * MODC_CODED_UNIT;
                 const int at = modc_coded_at(j % 8, i);
-                modc_bfloat16 word = (modc_bfloat16)(plain ? 0
-                                                           : to[least] << 8); /* of a row that pads: finite */
+                modc_bfloat16 word = 0; /* of a row that pads */
 
                 if (i < rows)
                     word = modc_f32_to_bfloat16(w[(ptrdiff_t)(first + i) * row + (ptrdiff_t)j * column]);
@@ -719,14 +707,14 @@ MODC_OUTLINE void modc_f32_pack_coded(modc_int8 *y, const float *w, const int n,
                     memcpy(to + head + ((ptrdiff_t)j * MODC_PANEL32 + i) * 2, &word, sizeof word);
                     continue;
                 }
-                if (codes[word >> 8] < 0) {
+                if (code_of[word >> 8] < 0) {
                     one.at = j * MODC_PANEL32 + i;
                     one.value = modc_bfloat16_to_f32(word);
                     memcpy(to + MODC_CODED_REST + 8 * filled++, &one, sizeof one);
-                    word = (modc_bfloat16)(to[least] << 8);
+                    word = 0;
                 }
                 unit[at] = (uint8_t)word;
-                unit[128 + at % 64] = (uint8_t)(unit[128 + at % 64] | codes[word >> 8] << at / 64 * 4);
+                unit[128 + at % 64] = (uint8_t)(unit[128 + at % 64] | code_of[word >> 8] << at / 64 * 4);
             }
         }
         filled = plain ? -1 : filled;

@@ -62,7 +62,7 @@ static double bits_of(const struct weight *w)
 
     if (!storage)
         return 32.0;
-    return (double)storage->bits +
+    return (double)storage_plain(storage)->bits +
            (storage_is_scaled(storage)
                 ? (double)storage_groups(storage, w->tensor->dims[!w->use.transposed]) * 8.0 *
                       dtype_rows[storage->scale].bytes / k

@@ -161,6 +161,7 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     spec->embeds = options->weights;
     spec->packs_once = spec->embeds || !target_of(cx)->hosted; /* in flash, or in the RAM of a chip */
     spec->dsp = target_of(cx)->dsp;
+    spec->small = !target_of(cx)->hosted;
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
     return fine && check_devices(cx, spec) && check_threads(cx, spec);

@@ -154,7 +154,7 @@ struct settings {
     bool pack, hooks, state_dict, winograd;
     bool packs_once; /* a weight is packed in one form, whoever reads it: memory is scarcer than time */
     bool embeds;     /* weights are part of the program; packs_once, too */
-    bool dsp;        /* of the target */
+    bool dsp, small; /* of the target: has DSP instructions, is a chip */
     bool flushes;    /* denormals: flush */
     bool backward;   /* gradients are wanted */
     bool fused;      /* update: fused */

@@ -515,6 +515,7 @@ static struct settings read_settings(const struct spec *spec, int variant)
                              .packs_once = spec->packs_once,
                              .embeds = spec->embeds,
                              .dsp = spec->dsp,
+                             .small = spec->small,
                              .hooks = spec->hooks != SPEC_OFF,
                              .state_dict = spec->state_dict != SPEC_OFF,
                              .winograd = spec->winograd != SPEC_OFF,

@@ -298,7 +298,7 @@ static bool check_storage(struct cx *cx, const struct module_tree *tree, const s
 {
     const struct spec *spec = tree->spec;
 
-    if (strcmp(own->dtype, dtype_rows[tree->dtype].name) == 0)
+    if (strcmp(own->dtype, dtype_rows[tree->dtype].name) == 0 && !storage_is_coded(own->kind))
         return true;
     if (tree->dtype != DTYPE_FLOAT32 || tree->complex || !own->kind) {
         diag_error(cx, own->value_loc, "a model that computes in %s does not pack its weights as %s",

@@ -40,12 +40,13 @@ bool value_is_input(struct value *value)
 
 /* An element as an integer needs all of its row, and one as a code its panel, so views alone may lie between it and the parameter, a
  * matrix. */
-static const struct storage *packed_as(const struct module_tensor *tensor, struct value *weight)
+static const struct storage *packed_as(const struct graph *graph, const struct module_tensor *tensor,
+                                       struct value *weight)
 {
     const struct storage *storage = tensor->storage;
 
     if (value_root(weight)->op->code == GRAPH_OP_TENSOR && tensor->ndim <= 2)
-        return storage;
+        return graph->program->settings.small ? storage_plain(storage) : storage; /* chips look no codes up */
     return storage_is_scaled(storage) ? NULL : storage_plain(storage);
 }
 
@@ -64,7 +65,7 @@ const struct storage *op_storage(const struct graph *graph, const struct op *op)
                    value_is_static(graph, weight) && root->op->code == GRAPH_OP_TENSOR &&
                    root->op->tensor.tensor->kind == MODULE_PARAMETER && !dim_equals(weight->dims[0], 0) &&
                    !dim_equals(weight->dims[1], 0)
-               ? packed_as(root->op->tensor.tensor, weight)
+               ? packed_as(graph, root->op->tensor.tensor, weight)
                : NULL;
 }
 

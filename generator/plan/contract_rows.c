@@ -72,12 +72,7 @@ static bool is_coded(const struct graph *graph, const struct op *op)
 
 bool fits_coded(const struct graph *graph, const struct op *op)
 {
-    return fits_panels(graph, op) && is_coded(graph, op) && target_of(graph->cx)->hosted;
-}
-
-bool fits_coded_chip(const struct graph *graph, const struct op *op)
-{
-    return fits_panels(graph, op) && is_coded(graph, op) && !target_of(graph->cx)->hosted;
+    return fits_panels(graph, op) && is_coded(graph, op);
 }
 
 bool fits_narrow(const struct graph *graph, const struct op *op)
@@ -90,7 +85,7 @@ bool fits_narrow(const struct graph *graph, const struct op *op)
 bool fits_narrow_chip(const struct graph *graph, const struct op *op)
 {
     return fits_panels(graph, op) && op_storage(graph, op) && !is_dynamic(graph, op) &&
-           !is_coded(graph, op) && !target_of(graph->cx)->hosted;
+           !target_of(graph->cx)->hosted;
 }
 
 bool fits_dot(const struct graph *graph, const struct op *op)

@@ -10,7 +10,6 @@ bool fits_int8(const struct graph *graph, const struct op *op);
 bool fits_narrow(const struct graph *graph, const struct op *op);
 bool fits_narrow_chip(const struct graph *graph, const struct op *op);
 bool fits_coded(const struct graph *graph, const struct op *op);
-bool fits_coded_chip(const struct graph *graph, const struct op *op);
 bool fits_dot(const struct graph *graph, const struct op *op);
 bool fits_lookup(const struct graph *graph, const struct op *op);
 bool fits_strided(const struct graph *graph, const struct op *op);

@@ -466,7 +466,8 @@ static void pack_coded(struct embedding *e, const struct pack_group *group, cons
     const struct packed_operand source = find_operand(e, group, instance, at, entry, 0);
 
     modc_f32_pack_coded((modc_int8 *)entry_bytes(e, entry, at), (const float *)(const void *)source.bytes,
-                        (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel);
+                        (int)entry->n, (int)entry->k, (int)entry->panels->row, (int)entry->panels->pixel,
+                        true);
 }
 
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,

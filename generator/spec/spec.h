@@ -263,9 +263,9 @@ struct spec {
     int tie_count;
     struct spec_patterns freeze, eval;
     enum spec_toggle hooks, pack, state_dict, winograd;
-    bool packs_once, embeds, dsp; /* no keys: what is built decides it */
-    bool flushes;                 /* denormals: flush */
-    const char *autocast;         /* bfloat16 or float16; NULL: none */
+    bool packs_once, embeds, dsp, small; /* no keys: what is built decides it */
+    bool flushes;                        /* denormals: flush */
+    const char *autocast;                /* bfloat16 or float16; NULL: none */
     struct loc autocast_loc;
     bool backward;                      /* gradients are wanted */
     struct loc backward_loc;            /* of `backward: true` */

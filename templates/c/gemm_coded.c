@@ -32,7 +32,6 @@ MODC_INLINE void T_NAME_rest(T_vec *sum, const T_of_x *restrict x, const T_of_w 
                              const int vectors, const int width, const int skip T_ARGS)
 {
     const int count = modc_coded_count(panel);
-    const float instead = modc_coded_instead(panel);
 
     for (int e = 0; e < count; e++) {
         const struct modc_coded_rest rest = modc_coded_rest_of(panel, e);
@@ -44,7 +43,7 @@ MODC_INLINE void T_NAME_rest(T_vec *sum, const T_of_x *restrict x, const T_of_w 
 
             if (lane < 0 || lane / T_LANES != i % vectors)
                 continue;
-            part[lane % T_LANES] = T_GET(x, x[i / vectors * T_ldx + rest.at / T_P]) * (rest.value - instead);
+            part[lane % T_LANES] = T_GET(x, x[i / vectors * T_ldx + rest.at / T_P]) * rest.value;
             sum[i / vectors * width + i % vectors] += T_V(load)(part);
         }
     }
@@ -207,7 +206,7 @@ MODC_INLINE void T_NAME_pair(const int columns, const int left, T_of_y *T_RESTRI
                              const T_of_w *restrict w, const T_of_bias *restrict bias T_MORE(T_widens, T_real *restrict v) T_ARGS)
 {
 #if T_widens
-    if (T_m > MODC_WIDENS_FROM) {
+    if (T_m > MODC_TILE_ROWS / 2) { /* codes cost more than reading floats again */
         T_NAME_widen(v, w, columns, left T_PASS);
         MODC_EACH_HEIGHT(T_NAME_block, T_m, columns, left, true, y, x, w, bias, v T_PASS);
         return;

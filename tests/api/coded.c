@@ -1,7 +1,7 @@
 /* coded.c - bfloat16 in 12 bits: every weight of a panel is read as the bfloat16 that it rounds to, whatever the weights are, and
  * products are of these. */
-#include "check.h"
 #include "coded.h"
+#include "check.h"
 
 #include "modc_simd.h"
 
@@ -70,7 +70,8 @@ static float weight(int seldom, float other)
 {
     const float common = number() / (float)(1 << drawn() % 8);
 
-    return seldom > 0 && drawn() % (unsigned)seldom == 0 ? common * other * (float)(1 << drawn() % 30) : common;
+    return seldom > 0 && drawn() % (unsigned)seldom == 0 ? common * other * (float)(1 << drawn() % 30)
+                                                         : common;
 }
 
 /* The counts of the first panel, of such weights. */
@@ -82,11 +83,11 @@ static int count_of(int seldom, float other)
     for (int i = 0; i < N * K; i++)
         weights[i] = weight(seldom, other);
     memset(w + ROOM, 77, 64);
-    modc_f32_pack_coded(w, weights, N, K, K, 1);
+    modc_f32_pack_coded(w, weights, N, K, K, 1, true);
     check_vectors(w, weights);
     for (int i = 0; i < N * K; i++)
         turned[i % K * N + i / K] = weights[i];
-    modc_f32_pack_coded(w, turned, N, K, 1, N);
+    modc_f32_pack_coded(w, turned, N, K, 1, N, true);
     check_vectors(w, weights);
     for (int i = 0; i < 64; i++)
         CHECK(w[ROOM + i] == 77);
@@ -103,7 +104,7 @@ static void check_special(void)
         weights[i] = special[i % 8];
     weights[5] = strtof("inf", NULL);
     weights[6] = -strtof("inf", NULL);
-    modc_f32_pack_coded(w, weights, N, K, K, 1);
+    modc_f32_pack_coded(w, weights, N, K, K, 1, true);
     check_vectors(w, weights);
 }
 
@@ -154,9 +155,20 @@ static int check_products(int seldom, float other)
         check_product(y, x, fc_weight, NULL, rows, FC);
         check_product(one, x, one_weight, one_bias, 1, N);
     }
+    memset(x, 0, sizeof x);
+    for (int k = 0; k < K; k++) { /* of one weight a row alone: that, in all bits */
+        x[k] = x[49 * K + k] = 1.0f;
+        CHECK_OK(coded_forward(net, k % 2 == 0 ? 1 : ROWS, x, y, one));
+        for (int i = 0; i < FC; i++) {
+            const float w = modc_bfloat16_to_f32(modc_f32_to_bfloat16(fc_weight[i * K + k]));
+
+            CHECK(y[i] == w && (k % 2 == 0 || y[49 * FC + i] == w));
+        }
+        x[k] = x[49 * K + k] = 0.0f;
+    }
     coded_destroy(net);
     modc_params_destroy(made);
-    modc_f32_pack_coded(packed, fc_weight, FC, K, K, 1);
+    modc_f32_pack_coded(packed, fc_weight, FC, K, K, 1, true);
     return modc_coded_count(modc_coded_panel(packed, FC / MODC_PANEL32));
 }
 

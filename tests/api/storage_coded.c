@@ -2,8 +2,6 @@
 #include "storage_coded.h"
 #include "check.h"
 
-#include <string.h>
-
 /* From -1 to 1. */
 static float number(int i)
 {
@@ -40,8 +38,12 @@ int main(void)
                                            y + 50 * 100, y + 50 * 110));
             storage_coded_destroy(net);
         }
-        /* what no BatchNorm is in front of, whose factor modc computes in float64 */
-        CHECK(memcmp(found[0] + 50 * 94, found[1] + 50 * 94, sizeof found[0] - 50 * 94 * sizeof(float)) == 0);
+        for (int i = 0; i < 50 * 400; i++) { /* in another order, where nothing looks up */
+            const double off = (double)found[0][i] - found[1][i],
+                         size = found[0][i] < 0.0f ? -found[0][i] : found[0][i];
+
+            CHECK((off < 0.0 ? -off : off) <= 2e-5 * (size + 1.0));
+        }
     }
     modc_params_destroy(made);
     return 0;

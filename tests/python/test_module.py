@@ -26,6 +26,7 @@ try:
 except ImportError:
     sys.exit(77)
 import modc  # noqa: E402
+from modc._export.trace import reading  # noqa: E402
 from modc._module import module as modules, tables  # noqa: E402
 
 if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():
@@ -622,7 +623,7 @@ class Changes(Case):
         compiled = next(iter(net._modc.runner.compiled.values()))
 
         def hold():
-            with net._modc.lock, compiled.lock:
+            with net._modc.lock, compiled.lock, reading.lock:
                 begun.set()
                 done.wait()
         thread = threading.Thread(target=hold)
@@ -630,7 +631,7 @@ class Changes(Case):
         begun.wait()
         child = os.fork()
         if child == 0:
-            os._exit(0 if float((net(x) - other(x)).detach().abs().max()) < 1e-5 else 1)
+            os._exit(0 if max(float((net(y) - other(y)).detach().abs().max()) for y in (x, x[:3])) < 1e-5 else 1)
         done.set()
         thread.join()
         self.assertEqual(os.waitpid(child, 0)[1], 0)

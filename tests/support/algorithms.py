@@ -24,7 +24,7 @@ FORCED = {"attention_heads": "attention=attention_heads", "recurrent_dot": "recu
 CUDA, BACKWARD = ["--device", "cuda"], ["--backward"]
 # (name of a folder, spec, options)
 MODELS = [("all", SPEC, BACKWARD), ("cuda", SPEC, CUDA + BACKWARD), ("cuda_wide", WIDE, CUDA),
-          ("coded", CODED, []), ("coded_chip", CODED, ["--target", "cortex-m4"]), ("coded_cuda", CODED, CUDA),
+          ("coded", CODED, []), ("coded_cuda", CODED, CUDA),
           ("narrow", NARROW, []), ("narrow_chip", NARROW, ["--target", "cortex-m4"]), ("narrow_cuda", NARROW, CUDA),
           ("dynamic", DYNAMIC, []), ("dynamic_cuda", DYNAMIC, [*CUDA, "--set", "batch=16384"]),
           ("integers", INTEGERS, []), ("integers_chip", INTEGERS, ["--target", "cortex-m4"]),

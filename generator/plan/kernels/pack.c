@@ -208,6 +208,7 @@ static void call_coded(struct making *making, const struct packed *entry)
     add_operand(making, call, source_operand(making, entry, 0, 0));
     for (int i = 0; i < COUNT(numbers); i++)
         add_number(making, call, numbers[i]);
+    add_word(making, call, "MODC_LOOKS_UP");
 }
 
 /* One call of the runtime. */

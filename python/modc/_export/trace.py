@@ -18,12 +18,20 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from modc._context import with_lock
 from modc._errors import ExportError
 from modc._export.backward import differentiates
 from modc._export.extent import Expression, Extent, plain
 from modc._export.hidden import Hidden, level
 
-one_at_a_time = threading.RLock()  # runs are read by patching PyTorch, for their own thread alone
+
+class Reading:
+    """Runs are read one at a time: by patching PyTorch, for their own thread alone."""
+
+
+reading = Reading()
+with_lock(reading, threading.RLock)
+
 
 
 class Place:
@@ -893,7 +901,7 @@ def trace(model, args, kwargs, is_leaf, left=None):
         tracer.keep(Value(tensor, "input")).given = given
     tracer.first, tracer.spoiled = len(tracer.kept), {}  # by id of an input: (it, the place where the model changes it)
     tracer.before = {path: dict(vars(module)) for path, module in model.named_modules()}
-    with one_at_a_time, undisturbed(model):
+    with reading.lock, undisturbed(model):
         tracer.result = tracer.run(args, kwargs)
         tracer.functions = {name: place for name, (place, kind, given) in tracer.functions.items()
                             if not differentiates(kind, *given, tensors_of, copied)}

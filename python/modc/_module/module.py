@@ -12,7 +12,7 @@ import torch
 
 from modc import executable
 from modc._context import with_lock
-from modc._export.trace import one_at_a_time
+from modc._export.trace import reading
 from modc._module import tables
 from modc._module.compiled import Compiled, is_autocast_enabled, is_cpu_autocast_enabled
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
@@ -195,7 +195,7 @@ class Runner:
                 self.owner.wrong_device(i, tensor)
         (given, modes, _), grad = key, _grad_enabled()
         rough = (without_extents(given), modes, self.held.trainable())
-        with one_at_a_time:
+        with reading.lock:
             if key in self.calls:  # by another thread, meanwhile
                 return self.calls[key], None
             schema = self.schemas.get(rough)

@@ -1747,6 +1747,8 @@ def write_once(seed, attempt, folder, catalogue):
     plain = Spec(path).build(0)
     if sum(parameter.numel() for parameter in plain.parameters()) > 1e6:
         raise Rejected("a large model")
+    if draw.dynamic and not list(plain.parameters()):
+        raise Rejected("integers without a weight")
     sections = draw_sections(plain, random.Random(f"{seed}.{attempt}.sections"))
     draw.numbers = f"{seed}.{attempt}.backward"
     draw.backward = not draw.sequence and not draw.autocast and draw.storage not in INTEGERS and rows.has_gradients(draw.drawn) and random.Random(draw.numbers).random() < 0.5

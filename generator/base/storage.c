@@ -219,7 +219,7 @@ int64_t storage_rounded(int64_t k)
 
 int storage_steps(const struct storage *storage)
 {
-    return storage->bits < 8 || storage_is_coded(storage) ? 8 : storage->dynamic ? 4 : 1;
+    return storage->bits < 8 ? 8 : storage->dynamic ? 4 : 1;
 }
 
 int64_t storage_part(const struct storage *storage, int64_t k)

@@ -67,7 +67,7 @@ bool storage_parse(const char *text, struct storage *storage);
 /* What kernels that read it are called: "int4_64". */
 const char *storage_word(struct arena *arena, const struct storage *storage);
 
-/* Steps in K that lie together, of one row, in scaled and in coded panels. */
+/* Steps in K that lie together, of one row, in scaled panels. */
 int storage_steps(const struct storage *storage);
 
 /* Of scaled panels over k steps: elements that share a scale, bytes in front of the elements, those of coded ones too, and of all. */
